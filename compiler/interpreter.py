@@ -2,8 +2,8 @@
 
 This is the reference of every test. It runs each operation's one definition on arrays
 of Python integers and Fractions. Where the domains pass has shown that every value is
-a lattice point within the integer range of float64, the same definitions give the same
-numbers on float64 arrays, thousands of times faster; `compiled.interpret` chooses.
+a lattice point within the integer range of float64 or float32, the same definitions give the
+same numbers on such arrays, thousands of times faster; `compiled.interpret` chooses.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ def interpret(
 
     tokens: (batch, time) ids; inputs: for each Numbers stream a (batch, time, width) array.
     keep:   the streams to return (default: the output alone); others are dropped after their last reader.
-    dtype:  object for Python integers and Fractions, np.float64 where the caller knows that it is exact.
+    dtype:  object for Python integers and Fractions, np.float64 or np.float32 where the caller knows that it is exact.
     fixed:  an intervention: for each of these streams (a (batch, time) mask of where it is set, the
         (batch, time, width) values that its readers find there).
     Returns {stream: (batch, time, width) array}.
     """
     instance(circuit, Circuit, "what is interpreted", "a Circuit (compiled.interpret(tokens) runs a compiled one)")
-    if dtype not in (object, float, np.float64):
-        raise ValueError(f"dtype of interpret is {shown(dtype)}, and it must be object or np.float64")
+    if dtype not in (object, float, np.float64, np.float32):
+        raise ValueError(f"dtype of interpret is {shown(dtype)}, and it must be object, np.float64 or np.float32")
     if inputs is not None:
         instance(inputs, Mapping, "inputs", "a dict from numeric input to array")
     wanted = {circuit.output} if keep is None else _kept(keep, circuit)
     ids = None if tokens is None else np.asarray(tokens)
     if ids is not None and circuit.alphabet is not None:
         ids = token_ids(ids, circuit.alphabet.size)
-    needed = _needed(wanted)
-    readers = Counter(source for stream in needed for source in set(stream.inputs))
+    used = needed(wanted)
+    readers = Counter(source for stream in used for source in set(stream.inputs))
     like = _shape_of_run(ids, inputs, dtype)
     values: dict[Stream, np.ndarray] = {}
-    for stream in (s for s in circuit.streams if s in needed):
+    for stream in (s for s in circuit.streams if s in used):
         values[stream] = _value(stream, values, ids, inputs, like, dtype)
         if fixed is not None and stream in fixed:
             where, given = fixed[stream]
@@ -62,7 +62,7 @@ def interpret(
     return {stream: values[stream] for stream in wanted}
 
 
-def _needed(wanted: Collection[Stream]) -> set[Stream]:
+def needed(wanted: Collection[Stream]) -> set[Stream]:
     """These streams and all that they are made of."""
     found: set[Stream] = set()
     left = list(wanted)

@@ -17,6 +17,7 @@ import networkx
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("compiler", "verify", "constructions", "conformance")
 ROOMS = (
+    ("verify.kernel",),
     ("verify.checker", "compiler.lattice", "compiler.exactness.levels", "compiler.steps"),
     ("compiler.language",),
     ("compiler.errors", "compiler.formats", "compiler.interpreter"),

@@ -7,6 +7,7 @@ to the input dtype where the kernel does. All are differentiable.
 import torch
 import torch.nn.functional as F
 
+from compiler.runtime.native import exact_inner
 from compiler.runtime.selective_scan import selective_scan
 from compiler.runtime.ssd import ssd_scan
 
@@ -122,12 +123,21 @@ def mamba_inner(
     delta_softplus=True,
     *unused,
 ):
-    """A Mamba block after in_proj: xz (b, 2 d_inner, l) to (b, l, d_model); weights as the fused kernel takes them."""
+    """A Mamba block after in_proj: xz (b, 2 d_inner, l) to (b, l, d_model); weights as the fused kernel takes them.
+
+    Where nothing is rounded, the native path gives the same numbers without the zeros.
+    """
     if B is not None or C is not None or B_proj_bias is not None or C_proj_bias is not None:
         raise ValueError("B, C, B_proj_bias and C_proj_bias are not supported on CPU: leave them None.")
+    conv1d_weight = conv1d_weight.squeeze(1)
+    if D is not None and delta_bias is not None and delta_softplus:
+        weights = (conv1d_weight, conv1d_bias, x_proj_weight, delta_proj_weight, delta_bias, A, D)
+        exact = exact_inner(xz, *weights, out_proj_weight, out_proj_bias)
+        if exact is not None:
+            return exact
     rank, d_state = delta_proj_weight.shape[1], A.shape[1]
     x, z = xz.chunk(2, dim=1)
-    x = causal_conv1d(x, conv1d_weight.squeeze(1), conv1d_bias, activation="silu")
+    x = causal_conv1d(x, conv1d_weight, conv1d_bias, activation="silu")
     dt, B, C = F.linear(x.transpose(1, 2), x_proj_weight).split([rank, d_state, d_state], dim=-1)
     delta = F.linear(dt, delta_proj_weight).transpose(1, 2)
     y = selective_scan(x, delta, A, B.transpose(1, 2), C.transpose(1, 2), D, z, delta_bias, delta_softplus)

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from compiler.runtime import cpu_layers
+from compiler.runtime.fused import is_fused
 from compiler.runtime.selective_scan import selective_scan
 
 NO_LIMIT = (0.0, float("inf"))
@@ -78,7 +79,10 @@ class Mamba(_Block):
 
     def forward(self, u: Tensor) -> Tensor:
         """(b, l, d_model) to the same shape."""
-        x, z = self.in_proj(u).transpose(1, 2).chunk(2, dim=1)
+        xz = self.in_proj(u).transpose(1, 2)
+        if is_fused():
+            return self._fused(xz)
+        x, z = xz.chunk(2, dim=1)
         x = F.silu(self.conv1d(x)[..., : u.shape[1]])
         ranks = [self.dt_rank, self.d_state, self.d_state]
         dt, B, C = (m.transpose(1, 2) for m in self.x_proj(x.transpose(1, 2)).split(ranks, dim=-1))
@@ -86,6 +90,12 @@ class Mamba(_Block):
         A = -torch.exp(self.A_log.float())
         y = selective_scan(x, dt, A, B, C, self.D.float(), z, self.dt_proj.bias.float(), delta_softplus=True)
         return self.out_proj(y.transpose(1, 2))
+
+    def _fused(self, xz: Tensor) -> Tensor:
+        """All after in_proj at once, as mamba_ssm does on CUDA."""
+        weights = (self.conv1d.weight, self.conv1d.bias, self.x_proj.weight, self.dt_proj.weight)
+        out, A = (self.out_proj.weight, self.out_proj.bias), -torch.exp(self.A_log.float())
+        return cpu_layers.mamba_inner(xz, *weights, *out, A, D=self.D.float(), delta_bias=self.dt_proj.bias.float())
 
     def step(self, u: Tensor, window: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One position u (b, 1, d_model); window (b, d, taps) and state (b, d, n) are updated in place."""

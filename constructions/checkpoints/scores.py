@@ -10,8 +10,9 @@ from torch.nn import functional as F
 
 from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
-from compiler.interpreter import interpret, token_ids
+from compiler.interpreter import interpret, needed, token_ids
 from compiler.language.operations.traits import Sees
+from compiler.runtime.fused import fused
 from verify.scores import Scores, Split
 
 
@@ -35,7 +36,8 @@ def _of_stack(stack: Stack) -> Split:
 
     @torch.no_grad()
     def rows(ids: np.ndarray) -> np.ndarray:
-        return stack.before_head(torch.from_numpy(ids)).float().numpy()
+        with fused():
+            return stack.before_head(torch.from_numpy(ids)).float().numpy()
 
     def through(matrix: torch.Tensor) -> Callable[[np.ndarray], np.ndarray]:
         return lambda found: F.linear(torch.from_numpy(found).to(matrix.dtype), matrix).float().numpy()
@@ -48,19 +50,21 @@ def _of_stack(stack: Stack) -> Split:
 
 def reference_scores(compiled: Compiled) -> Scores:
     """What the circuit as written gives: apart where its scores are a wider function of one position."""
-    source = compiled.source
+    source, domains = compiled.source, compiled.domains
     last, inputs = source.output.operation, source.output.inputs
-    dtype = compiled.domains.exact_dtype(source)
+    dtype = domains.exact_dtype(source)
     widths = [stream.width for stream in inputs]
     if last.sees is Sees.PAST or not inputs or dtype is object or sum(widths) >= source.output.width:
         return compiled.interpret
     cuts = np.cumsum(widths)[:-1]
+    smallest = domains.smallest_exact_dtype(needed(set(inputs)))
+    of_head = domains.smallest_exact_dtype([source.output])
 
     def rows(tokens: np.ndarray) -> np.ndarray:
-        values = interpret(source, token_ids(tokens, source.token_alphabet.size), keep=set(inputs), dtype=dtype)
+        values = interpret(source, token_ids(tokens, source.token_alphabet.size), keep=set(inputs), dtype=smallest)
         return np.concatenate([values[stream] for stream in inputs], axis=-1)
 
     def head(found: np.ndarray) -> np.ndarray:
-        return last.evaluate(*np.split(found[None], cuts, axis=-1))[0]
+        return last.evaluate(*np.split(found.astype(of_head, copy=False)[None], cuts, axis=-1))[0]
 
     return Split(rows, head)

@@ -15,6 +15,7 @@ import typer
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import file_hash, is_disguised
+from constructions.command.certificates import CertificateFile, certify, line
 from constructions.command.disguising import KeyFile
 from constructions.command.display import working
 from constructions.command.numbers import over_numbers
@@ -35,11 +36,16 @@ def register(app: typer.Typer) -> None:
 def prove(
     directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
     key: KeyFile = None,
+    certificate: CertificateFile = None,
     as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _proved(directory, key)
+        if certificate is not None:
+            kernel = certify(directory, certificate)
+            accepted, verdict = accepted and kernel["proved"], verdict | {"kernel": kernel}
+            lines = [*lines, line(kernel, directory, certificate)]
     record = verdict | {"files": hashes(directory, accepted)}
     typer.echo(strict_json(record) if as_json else "\n".join(lines))
     try:
@@ -80,8 +86,13 @@ def _undisguised(directory: Path, key: Path) -> Verdict:
         found = prove_plain(directory, opened)
     except CheckpointError as reason:
         return False, {"version": 1, "accepted": False, "disguise": str(reason)}, [f"not proved: {reason}"]
-    said = f"disguise taken back by {key}: these weights are the plain ones in another basis, bit for bit"
-    return found.accepted, found.to_json() | {"disguise": said}, [said, *found.lines()]
+    said = [f"{key} gives a plain checkpoint back, of which the disguised one is made bit for bit. Of the plain one:"]
+    said += found.verdict.lines()
+    if found.noise is not None:
+        lead = found.noise.get("lead")
+        told = "not proved: " + found.noise["unproved"] if lead is None else f"every right letter leads by {lead:g}"
+        said.append(f"with the noise in its weights: {told}")
+    return found.verdict.accepted, found.verdict.to_json() | {"disguise": said[0], "noise": found.noise}, said
 
 
 def _worth_hashing(path: Path, accepted: bool) -> bool:

@@ -87,7 +87,8 @@ def lattice_block(block):
         block.in_proj.weight.mul_(STEP)
         block.conv1d.weight[:, :, :-1] = 0
         block.conv1d.weight[:, :, -1] = 1
-        block.conv1d.bias.zero_()
+        if block.conv1d.bias is not None:
+            block.conv1d.bias.zero_()
         block.A_log.fill_(-200)
         block.A_log[::2] = 0
         if hasattr(block, "dt_proj"):

@@ -16,7 +16,7 @@ from verify.checker.formats import Rejected
 # All that a program which loads the model may find: an adapter, other weights, code or a template would be read.
 _READ = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
 _UNREAD = {"construction.json", "circuit.json", "causal_graph.json", "proof.json", "answers.json", "LICENSE", "NOTICE"}
-_UNREAD |= {"LICENSE.txt", "CITATION.cff", "notes.txt", ".gitattributes", ".gitignore", ".git"}
+_UNREAD |= {"certificate.json", "LICENSE.txt", "CITATION.cff", "notes.txt", ".gitattributes", ".gitignore", ".git"}
 _UNREAD_SUFFIXES = {".md", ".png", ".svg", ".pdf"}
 _PLAIN: dict[str, object] = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
 _PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}

@@ -42,6 +42,7 @@ class Domains:
         self._alike: dict[tuple, tuple[Stream, Domain]] = {}
         self._uncut: dict[Domain, Domain] = {}
         self._became: dict[Stream, Stream] = {}
+        self._most_steps: dict[Stream, Fraction] = {}
         self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
         self.work = Work()
@@ -68,11 +69,32 @@ class Domains:
         """float64 where it runs the circuit exactly, partial sums included; else object, for Integers and Fractions."""
         return np.float64 if all(self.fits_float64(s) for s in circuit.streams) else object
 
+    def smallest_exact_dtype(self, streams: Iterable[Stream]) -> type:
+        """The first of float32, float64 and object that computes these streams of their inputs exactly."""
+        streams = list(streams)
+        if all(self._fits_float32(stream) for stream in streams):
+            return np.float32
+        return np.float64 if all(self.fits_float64(stream) for stream in streams) else object
+
     def fits_float64(self, stream: Stream) -> bool:
         """Whether float64 arrays run the operation without rounding, whatever the order of its sums."""
-        domain = self.of(stream)
-        steps = [domain.steps, *(self.of(s).steps for s in stream.inputs), stream.operation.formed(stream, self)]
-        return domain.step > 0 and max(steps) < 2**51
+        return self._fits(stream, 2**51)
+
+    def _fits(self, stream: Stream, most: int) -> bool:
+        """Whether no number of an operation, its sums in any order included, has as many steps as this.
+
+        A quarter of what the mantissa counts, where quotients must be told from the integers beside them.
+        """
+        if stream not in self._most_steps:
+            steps = [self.of(s).steps for s in (stream, *stream.inputs)]
+            self._most_steps[stream] = max(*steps, stream.operation.formed(stream, self))
+        return self.of(stream).step > 0 and self._most_steps[stream] < most
+
+    def _fits_float32(self, stream: Stream) -> bool:
+        """The same of float32, whose exponents have a narrow range as well."""
+        known = [self.of(s) for s in (stream, *stream.inputs)]
+        near = all(d.step > 2.0**-60 and d.bound < 2.0**60 for d in known)
+        return near and self._fits(stream, 2**24 if isinstance(stream.operation, ops.Linear) else 2**22)
 
     def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
         """The largest partial sum of a row of Σ matrix·lanes, in units of the row.
@@ -199,13 +221,16 @@ class DomainsDraft(Domains):
         own = self.of(stream)
         if other is own:
             return
-        self._known[stream] = Domain(
+        self._most_steps.clear()
+        both = Domain(
             np.maximum(own.units, other.units),
             np.maximum(own.low, other.low),
             np.minimum(own.high, other.high),
             min(own.l1, other.l1),
             np.minimum(own.totals, other.totals),
         )
+        # The same object for what is the same: what reads it is found by what it reads, and most passes change none.
+        self._known[stream] = next((known for known in (other, own) if known.equals(both)), both)
 
     def replaced(self, stream: Stream, new: Stream) -> None:
         """Record that the pass has put another stream, equal everywhere, in the place of one."""

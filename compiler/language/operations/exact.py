@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from math import lcm, prod
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,8 @@ Array = np.ndarray
 RANGE = Fraction(2) ** 256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _LONGEST_NUMBER = 24  # characters
 _IN_CACHE = 1 << 16  # float64 numbers
+_MOST_DENSE = 1 << 22  # numbers of a matrix that is made dense
+_DENSE = 8  # a matrix with more than one entry in so many takes less time as a dense one
 
 
 def exact_number(value: Exact) -> float:
@@ -121,7 +123,11 @@ def with_width(type: Type, width: int) -> Type | None:
 def apply(matrix: sparse.csr_array, x: Array) -> Array:
     """matrix · x over the last axis: (batch, time, w_in) to (batch, time, w_out), exactly."""
     if x.dtype != object:
-        return _multiplied(matrix, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
+        weights = matrix.data.astype(x.dtype, copy=False)
+        if np.array_equal(matrix.indptr, np.arange(matrix.shape[0] + 1)):  # one entry in each row: there is no sum
+            return _picked(x, matrix.indices) * weights
+        typed = sparse.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return _multiplied(typed, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
     weights, below = _exact_weights(matrix.data), 1
     whole, whole_weights = _numerators(x), _numerators(weights)
     if whole and whole_weights:  # sums of integers take a fraction of the time of sums of Fractions
@@ -159,9 +165,19 @@ def _divided(numbers: Array, below: int) -> Array:
     return np.frompyfunc(lambda v: Fraction(v, below) if v % below else v // below, 1, 1)(numbers)
 
 
+def _picked(x: Array, lanes: np.ndarray) -> Array:
+    """These lanes of x, without a copy where they are all of them in order."""
+    return x if np.array_equal(lanes, np.arange(x.shape[-1])) else x[..., lanes]
+
+
 def _multiplied(matrix: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
-    """matrix · row for every row, in blocks: SciPy's result is transposed, which is turned while it is in the cache."""
-    out = np.empty((len(rows), matrix.shape[0]), np.result_type(matrix.dtype, rows.dtype))
+    """matrix · row for every row. Sums are exact in any order, so that a matrix without many zeros is taken as dense.
+
+    Others in blocks: SciPy's result is transposed, which is turned while it is in the cache.
+    """
+    if _DENSE * matrix.nnz > prod(matrix.shape) and prod(matrix.shape) < _MOST_DENSE:
+        return rows @ matrix.toarray().T
+    out = np.empty((len(rows), matrix.shape[0]), rows.dtype)
     block = max(1, _IN_CACHE // max(1, *matrix.shape))
     for start in range(0, len(rows), block):
         out[start : start + block] = (matrix @ rows[start : start + block].T).T

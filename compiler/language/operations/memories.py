@@ -268,22 +268,52 @@ class MemoryRead(Operation):
         return known.lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
-        masked = key * when[0] if when else key
-        step = self._add if self.policy in ("sum", "once") else self._store
-        state = np.zeros((value.shape[0], key.shape[-1], value.shape[-1]), dtype=value.dtype)
-        written = np.zeros((value.shape[0], key.shape[-1], 1), dtype=bool)
-        out = np.empty_like(value)
+        writes, reads = _Entries(key * when[0] if when else key), _Entries(query)
+        state = np.zeros((len(value), key.shape[-1], value.shape[-1]), dtype=value.dtype)
+        written = np.zeros(state.shape[:2], dtype=bool)
+        given = value[writes.row, writes.time]
+        if self.policy in ("sum", "once"):
+            given = writes.factor[:, None] * given
+        held = np.empty((len(reads.row), value.shape[-1]), dtype=value.dtype)
         for t in range(value.shape[1]):
-            state, written = step(state, written, masked[:, t], value[:, t])
-            out[:, t] = (query[:, t, :, None] * state).sum(axis=1)
+            self._write(state, written, given, writes, writes.at(t))
+            now = reads.at(t)
+            held[now] = state[reads.row[now], reads.slot[now]]
+        out = reads.summed(reads.factor[:, None] * held, value)
         if not self.skip:
             return out
         return out + (self.skip if value.dtype == object else float(self.skip)) * value
 
-    def _add(self, state: Array, written: Array, key: Array, value: Array) -> tuple[Array, Array]:
-        return state + key[:, :, None] * value[:, None, :], written
+    def _write(self, state: Array, written: Array, given: Array, writes: _Entries, now: slice) -> None:
+        """Change the state (batch, slots, width) by the writes of one position; no two of them meet."""
+        row, slot, values = writes.row[now], writes.slot[now], given[now]
+        if self.policy in ("sum", "once"):
+            state[row, slot] += values
+            return
+        if self.policy == "first":
+            free = ~written[row, slot]
+            row, slot, values = row[free], slot[free], values[free]
+        state[row, slot] = values
+        written[row, slot] = True
 
-    def _store(self, state: Array, written: Array, key: Array, value: Array) -> tuple[Array, Array]:
-        here = (key != 0)[:, :, None]
-        taken = here & ~written if self.policy == "first" else here
-        return np.where(taken, value[:, None, :], state), written | here
+
+class _Entries:
+    """The entries of keys (batch, time, slots) that are not 0, in the order of time, then of the batch."""
+
+    def __init__(self, keys: Array):
+        self.time, self.row, self.slot = np.nonzero(keys.swapaxes(0, 1))
+        self.factor = keys[self.row, self.time, self.slot]
+        self._begins = np.searchsorted(self.time, np.arange(keys.shape[1] + 1))
+
+    def at(self, t: int) -> slice:
+        """Those of one position."""
+        return slice(self._begins[t], self._begins[t + 1])
+
+    def summed(self, values: Array, like: Array) -> Array:
+        """The sum of the entries' values (entries, width) at each position, in the shape of `like`."""
+        out = np.zeros_like(like)
+        place = self.time * len(like) + self.row
+        first = np.flatnonzero(np.diff(place, prepend=-1))
+        if len(first):
+            out[self.row[first], self.time[first]] = np.add.reduceat(values, first)
+        return out

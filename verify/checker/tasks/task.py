@@ -273,8 +273,8 @@ def _read_runs(claim: dict, names: Names) -> Stated[Task]:
 
 
 def _read_automaton(claim: dict, names: Names) -> Stated[Task]:
-    machine, says = read_automaton(claim, names)
-    return ends(claim, names, says, Walked(machine))
+    machine, says, moving = read_automaton(claim, names)
+    return ends(claim, names, says, Walked(machine), needed=moving, known=moving)
 
 
 def _read_lookup(claim: dict, names: Names) -> Stated[Task]:

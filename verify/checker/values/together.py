@@ -5,11 +5,13 @@ values). What stands in the way is left out of no combination, so more may be li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
 
 from verify.checker.formats import Rejected
+from verify.checker.values.bounds import values_of
 from verify.checker.values.followed import followed
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values.values import TOKEN, Root, Value, World, kept
@@ -79,6 +81,18 @@ def vanishes(world: World, value: Value) -> bool | None:
         return not _reached(world, (value,)).any()
     except TooLarge:
         return None
+
+
+def heights_of(world: World, value: Value, what: str) -> set[Fraction]:
+    """What it can be other than 0. What its parts are at once is looked at where each by itself leaves several."""
+    known = values_of(world, value)
+    if known is not None and len(set(known) - {0}) <= 1:
+        return set(known) - {0}
+    try:
+        found = [np.unique(case.table) for (case,) in at_all_moments(world, [value])]
+    except TooLarge as reason:
+        raise Rejected(f"{what}: {reason}") from reason
+    return {Fraction(x) for x in np.unique(np.concatenate(found)).tolist() if x}
 
 
 def moved_in(world: World, value: Value) -> bool:

@@ -1,0 +1,41 @@
+"""`construct prove DIR --certificate FILE`: the claims by which the small kernel proves a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from constructions.command.reporting import write_whole
+
+CertificateFile = Annotated[
+    Path | None, typer.Option("--certificate", help="also write the claims by which the small kernel proves it")
+]
+
+
+def certify(directory: Path, file: Path) -> dict[str, Any]:
+    """Search for claims, and keep those that prove the checkpoint when they are replayed without the search.
+
+    The object says whether they do, how many there are, and otherwise why not; no file is written then.
+    """
+    from verify.kernel.certificate import replay, written
+    from verify.kernel.claims import Refused
+    from verify.kernel.floats import Unproved
+    from verify.prover.prove import search
+
+    try:
+        text = written(search(directory)[1])
+        proof = replay(directory, json.loads(text)["claims"])
+    except (Unproved, Refused) as reason:
+        return {"proved": False, "reason": str(reason), "claims": None, "task": None}
+    write_whole(file, text)
+    return {"proved": True, "reason": None, "claims": proof.claims, "task": proof.task}
+
+
+def line(found: dict[str, Any], directory: Path, file: Path) -> str:
+    """The same for people."""
+    if not found["proved"]:
+        return f"no certificate: the small kernel does not prove it: {found['reason']}"
+    return f"certificate: {found['claims']} claims in {file}; python -m verify.kernel {directory} {file} replays them"

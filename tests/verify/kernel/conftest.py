@@ -1,0 +1,26 @@
+"""Small checkpoints that the kernel proves, each made once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.verify.kernel.attack import Target
+from tests.verify.kernel.small import make
+
+
+@pytest.fixture(scope="session")
+def recall(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("kernel") / "mqar", "mqar", "mamba")
+
+
+@pytest.fixture(scope="session")
+def keep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("kernel") / "keep", "keep-nth", "mamba")
+
+
+@pytest.fixture(scope="session")
+def targets(recall: Path, keep: Path) -> list[Target]:
+    return [Target(directory, random.Random(1)) for directory in (recall, keep)]

@@ -1,0 +1,89 @@
+"""The checkpoints of the gate in small sizes, and the page's table of what the kernel proves of them.
+
+python -m tests.verify.kernel.small writes the table into docs/proofs.md.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from constructions.registry import CONSTRUCTIONS
+from tests.verify.checker.checkpoints import write
+from tests.verify.checker.size import lines_of_code
+from verify.kernel.certificate import replay, written
+from verify.kernel.floats import Unproved
+from verify.prover.prove import search
+
+ROOT = Path(__file__).parents[3]
+PAGE, KERNEL, PROVER = ROOT / "docs" / "proofs.md", ROOT / "verify" / "kernel", ROOT / "verify" / "prover"
+GATE: dict[str, dict] = {
+    "mqar": {"kappa": 4, "vocab": 8},
+    "keep-nth": {"n": 3, "vocab": 8},
+    "induction-heads": {"vocab": 5},
+    "selective-copy": {"n": 2, "vocab": 2, "length": 6},
+    "edit-distance": {"length": 3, "distinct_letters": 2},
+    "lis": {"length": 4, "values": 4},
+    "viterbi": {"length": 3},
+}
+TARGETS = ("mamba", "mamba2")
+NO_TASK = "the kernel has no rule for the task"
+
+
+def make(directory: Path, name: str, target: str) -> Path:
+    """One of these checkpoints in a new directory."""
+    construction = CONSTRUCTIONS[name](**GATE[name], arch=target, dtype="float32")
+    return write(directory, construction.circuit(), target, task=construction.asks())
+
+
+def outcome(directory: Path) -> str:
+    """What the kernel proves of a checkpoint, in words for the table: of a claim that it replays, or where it stops."""
+    try:
+        claims = search(directory)[1]
+    except Unproved as reason:
+        if not str(reason).startswith(NO_TASK):
+            return f"stops: {reason}"
+        return "arithmetic and meaning"
+    text = written(claims)
+    proof = replay(directory, json.loads(text)["claims"])
+    what = "all" if proof.task else "arithmetic and meaning; no task is stated"
+    return f"{what}: {len(claims)} claims, {len(text):,} bytes"
+
+
+def table() -> str:
+    """The page's rows."""
+    lines = ["| circuit | on Mamba | on Mamba-2 |", "| --- | --- | --- |"]
+    with tempfile.TemporaryDirectory() as root:
+        for name in GATE:
+            cells = [outcome(make(Path(root) / f"{name}-{target}", name, target)) for target in TARGETS]
+            sizes = ", ".join(f"{key} = {value}" for key, value in GATE[name].items())
+            lines.append(f"| `{name}` ({sizes}) | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def sizes() -> str:
+    """How many lines of code stand on either side of the boundary."""
+    kernel, prover = (
+        sum(lines_of_code(path.read_text("utf-8")) for path in folder.glob("*.py")) for folder in (KERNEL, PROVER)
+    )
+    return f"The kernel has {kernel:,} lines of code and the search {prover:,}."
+
+
+def said(first: str, last: str) -> str:
+    """What stands on the page from one mark up to another."""
+    page = PAGE.read_text("utf-8")
+    start = page.index(first)
+    return page[start : page.index(last, start)]
+
+
+def put(old: str, new: str) -> None:
+    PAGE.write_text(PAGE.read_text("utf-8").replace(old, new), "utf-8")
+
+
+TABLE = ("| circuit | on Mamba | on Mamba-2 |", "\n\n<!-- end of the gate -->")
+SIZES = ("The kernel has ", " Its files")
+
+if __name__ == "__main__":
+    put(said(*TABLE), table())
+    put(said(*SIZES), sizes())

@@ -1,0 +1,143 @@
+"""The kernel on checkpoints of recall and keep-nth: proofs from the files, their certificates, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from tests.verify.kernel.attack import accepted
+from verify.kernel import cases
+from verify.kernel.certificate import claims_of, prove, replay, written
+from verify.kernel.claims import Refused
+from verify.kernel.files import read
+from verify.kernel.floats import Unproved
+from verify.prover.prove import search
+
+
+def test_recall_is_proved_whole_and_replayed_without_search(recall, tmp_path):
+    proof, claims = search(recall)
+    assert proof.task is not None and proof.claims == len(claims)
+    file = tmp_path / "certificate.json"
+    file.write_text(written(claims))
+    assert replay(recall, claims_of(file)) == proof
+    run = subprocess.run([sys.executable, "-m", "verify.kernel", recall, file], capture_output=True, text=True)
+    assert run.returncode == 0 and "every answer is right: at each of k0 … k3" in run.stdout, run.stderr
+
+
+def test_keep_nth_is_proved_up_to_2_to_the_40_tokens(keep):
+    proof, claims = search(keep)
+    assert proof.length == 1 << 40 and proof.task == "from position 3 on: the letter that stood at it"
+    assert len(written(claims)) < 1000
+
+
+def test_a_replay_goes_through_fewer_cases_than_the_search(recall):
+    counted = []
+    made = cases.Grid.__init__
+    with patch.object(cases.Grid, "__init__", lambda self, *a, **k: (counted.append(1), made(self, *a, **k))[1]):
+        claims = search(recall)[1]
+        searched = len(counted)
+        replay(recall, claims)
+    assert 0 < len(counted) - searched < searched
+
+
+def test_the_wrong_position_is_not_the_task(keep, tmp_path):
+    shutil.copytree(keep, tmp_path / "copy")
+    claims = search(keep)[1]
+    for n in (2, 4):
+        manifest = json.loads((keep / "construction.json").read_text()) | {"task": {"name": "keep-nth", "n": n}}
+        (tmp_path / "copy" / "construction.json").write_text(json.dumps(manifest))
+        with pytest.raises(Unproved, match=f"exactly up to position {n}"):
+            replay(tmp_path / "copy", claims)
+
+
+def test_recall_with_two_names_changed_is_not_the_task(recall, tmp_path):
+    shutil.copytree(recall, tmp_path / "copy")
+    circuit = json.loads((recall / "circuit.json").read_text())
+    names = circuit["alphabet"]
+    for a, b in (("k0", "v0"), ("k1", "_"), ("v2", "_")):
+        swapped = [{a: b, b: a}.get(name, name) for name in names]
+        (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit | {"alphabet": swapped}))
+        with pytest.raises((Unproved, Refused)):
+            search(tmp_path / "copy")
+
+
+FORGERIES = {
+    "a lane named twice": lambda lanes: [lanes[1], lanes[1]],
+    "a lane below 0": lambda lanes: [-1, lanes[1]],
+    "a negative name of the same lane": lambda lanes: [lanes[1] - 16, lanes[1]],
+    "a boolean": lambda lanes: [True, lanes[1]],
+    "a float": lambda lanes: [float(lanes[0]), lanes[1]],
+    "a huge one": lambda lanes: [lanes[0], 1 << 70],
+    "none": lambda lanes: [],
+    "all": lambda lanes: list(range(16)),
+    "one": lambda lanes: [lanes[1]],
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_half_a_ballast_is_not_a_whole_one(recall, how):
+    """One ballast lane is zeroed in the weights, and the claim names others in its place."""
+    checkpoint, claims = read(recall), search(recall)[1]
+    first = next(claim for claim in claims if claim[0] == "ballast")
+    tensors = dict(checkpoint.tensors)
+    embedding = tensors["backbone.embeddings.weight"].copy()
+    embedding[:, first[1][0]] = 0
+    tensors["backbone.embeddings.weight"] = embedding
+    bad = type(checkpoint)(checkpoint.config, tensors, checkpoint.language, checkpoint.circuit, checkpoint.task)
+    forged = [["ballast", FORGERIES[how](claim[1])] if claim[0] == "ballast" else claim for claim in claims]
+    assert not accepted(bad, claims) and not accepted(bad, forged)
+
+
+def numbered(checkpoint, claims) -> str:
+    with pytest.raises((Refused, Unproved)) as refused:
+        prove(checkpoint, claims)
+    return str(refused.value)
+
+
+def test_claims_at_fault_are_named_by_number(recall):
+    checkpoint, claims = read(recall), search(recall)[1]
+    place = next(i for i, claim in enumerate(claims) if claim[0] == "total")
+    total = claims[place]
+    change = lambda new: numbered(checkpoint, [*claims[:place], new, *claims[place + 1 :]])
+    assert f"claim {place + 1} is refused" in change(["total", total[1]])
+    assert "names no atom that was built before" in change(["total", "0" * 16, *total[2:]])
+    assert "is no natural number" in change([*total[:2], [[total[2][0][0], 1, -1]], *total[3:]])
+    assert "less than what is summed" in change([*total[:2], [[total[2][0][0], 1, 1]], *total[3:]])
+    assert "is not reduced" in change([*total[:4], ["2/4", *total[4][1:]]])
+    assert "adds more than the potential falls" in change([*total[:4], [0, total[4][1], []]])
+    assert "is no rule that this place needs" in change(["trust me"])
+    assert f"claim {place + 2} is refused: the same was claimed" in numbered(checkpoint, [*claims[: place + 1], total])
+    assert f"claim {len(claims) + 1} is used nowhere" in numbered(checkpoint, [*claims, claims[-1]])
+
+
+def test_special_tokens_and_files_count(recall, tmp_path):
+    claims, copy = search(recall)[1], tmp_path / "copy"
+    shutil.copytree(recall, copy)
+    tensors = load_file(recall / "model.safetensors")
+    for name, at, number in (("lm_head.weight", -1, 0.0), ("backbone.layers.0.mixer.A_log", -1, np.float32(100))):
+        changed = {k: v.copy() for k, v in tensors.items()}
+        changed[name][at] = number
+        save_file(changed, copy / "model.safetensors")
+        with pytest.raises((Unproved, Refused), match="special token|overflows"):
+            replay(copy, claims)
+    save_file(tensors, copy / "model.safetensors")
+    assert replay(copy, claims).task
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {"mystery": 1}))
+    with pytest.raises(Unproved, match="mystery"):
+        replay(copy, claims)
+
+
+def test_bad_usage_and_files_that_are_none(tmp_path):
+    run = lambda *names: subprocess.run([sys.executable, "-m", "verify.kernel", *map(str, names)], capture_output=True)
+    assert run().returncode == run(tmp_path / "none").returncode == 2
+    (tmp_path / "certificate.json").write_text("[]")
+    found = run(tmp_path)
+    assert found.returncode == 1 and not found.stderr and b"not proved: certificate.json" in found.stdout

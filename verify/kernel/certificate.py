@@ -1,0 +1,59 @@
+"""A certificate: the claims of a proof in the order in which the kernel asks for them, as a JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from verify.kernel.claims import Refused
+from verify.kernel.files import Checkpoint, read, read_json
+from verify.kernel.floats import Unproved
+from verify.kernel.proof import Proof, run
+from verify.kernel.terms import Poly, Terms
+
+NAME, VERSION = "certificate.json", 1
+_NO_CHECKPOINT = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
+
+
+def written(claims: Sequence[Any]) -> str:
+    """The text of a certificate, a claim a line."""
+    lines = ",\n".join(json.dumps(claim, separators=(",", ":")) for claim in claims)
+    return f'{{"version": {VERSION}, "claims": [\n{lines}\n]}}\n'
+
+
+def claims_of(path: Path) -> list[Any]:
+    """The claims of a file; Unproved where it is no certificate."""
+    content = read_json(path)
+    if set(content) != {"version", "claims"} or type(content["version"]) is not int or content["version"] != VERSION:
+        raise Unproved(f"{path.name} is no certificate of version {VERSION}")
+    if type(content["claims"]) is not list:
+        raise Unproved(f"{path.name} lists no claims")
+    return content["claims"]
+
+
+class _Replay:
+    """Claims one by one, in their order."""
+
+    def __init__(self, claims: Sequence[Any]):
+        self._left = iter(claims)
+
+    def __call__(self, place: str, subjects: Sequence[Poly]) -> Any:
+        return next(self._left, None)
+
+
+def replay(directory: Path, claims: Sequence[Any]) -> Proof:
+    """What these claims prove of a checkpoint, without any search. Unproved or Refused where they do not."""
+    try:
+        return prove(read(directory), claims)
+    except _NO_CHECKPOINT as reason:
+        raise Unproved(f"the files are not those of a checkpoint: {reason!r:.300}") from reason
+
+
+def prove(checkpoint: Checkpoint, claims: Sequence[Any]) -> Proof:
+    """The same of files that have been read."""
+    proof = run(checkpoint, Terms(checkpoint.language), _Replay(claims))
+    if proof.claims < len(claims):
+        raise Refused(f"claim {proof.claims + 1} is used nowhere")
+    return proof

@@ -1,0 +1,151 @@
+"""Claims: what a certificate says, each a list of plain entries, and what each entry must be.
+
+    ["cut", polynomial, parts]                           `rules.cut`
+    ["total", sum, [[table, lag, weight], …], parts, [cost, levels, charged edges]]    `rules.total`
+    ["ballast", [lane, …]]                               `rules.ballast`
+    ["times", [cost, levels, charged edges]]             `rules.times`
+
+parts: [[state, lag, [first number of a part, …]], …]. A polynomial or an atom is named by a digest of its content, so
+a name means one term or none; it must have been built before, and a polynomial be one of those that the place needs.
+Numbers are naturals (a cut may be below 0), or reduced fractions "a/b".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from verify.kernel.cases import Parts
+from verify.kernel.facts import Fact, Ranged
+from verify.kernel.floats import Unproved
+from verify.kernel.rules import cut, total
+from verify.kernel.terms import Poly, Terms
+
+NextClaim = Callable[[str, Sequence[Poly]], Any]
+_FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
+MOST_DIGITS = 400
+
+
+def natural(entry: Any) -> int:
+    if type(entry) is not int or entry < 0 or entry >= 10**MOST_DIGITS:
+        raise Unproved(f"{entry!r:.40} is no natural number")
+    return entry
+
+
+def whole(entry: Any) -> int:
+    if type(entry) is not int or abs(entry) >= 10**MOST_DIGITS:
+        raise Unproved(f"{entry!r:.40} is no whole number")
+    return entry
+
+
+def fraction(entry: Any) -> Fraction:
+    """A natural number, or a reduced fraction that is none."""
+    if type(entry) is int:
+        return Fraction(natural(entry))
+    if type(entry) is not str or len(entry) > MOST_DIGITS or not _FRACTION.fullmatch(entry):
+        raise Unproved(f"{entry!r:.40} is no natural number and no fraction")
+    found = Fraction(entry)
+    if str(found) != entry or found.denominator == 1:
+        raise Unproved(f"{entry!r:.40} is not reduced")
+    return found
+
+
+def entries(entry: Any, count: int | None = None) -> list:
+    if type(entry) is not list or count is not None and len(entry) != count:
+        raise Unproved(f"{entry!r:.40} is no list{'' if count is None else f' of {count}'}")
+    return entry
+
+
+def atom(terms: Terms, entry: Any) -> int:
+    if type(entry) is not str or entry not in terms.named:
+        raise Unproved(f"{entry!r:.40} names no atom that was built before")
+    return terms.named[entry]
+
+
+def parts_of(terms: Terms, entry: Any) -> list[Parts]:
+    rows = [entries(row, 3) for row in entries(entry)]
+    return [Parts(atom(terms, a), natural(lag), tuple(map(whole, entries(cuts)))) for a, lag, cuts in rows]
+
+
+def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
+    cost, levels, charged = entries(entry, 3)
+    found = [natural(e) for e in entries(charged)]
+    if found != sorted(set(found)):
+        raise Unproved("the charged edges are not different ones, in their order")
+    return fraction(cost), [fraction(x) for x in entries(levels)], found
+
+
+def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly]) -> tuple[tuple, Ranged]:
+    """The fact of a claim on a polynomial, and the key of the polynomial."""
+    if not entries(claim):
+        raise Unproved("it is empty")
+    kind, *rest = claim
+    if kind == "cut":
+        name, parts = entries(rest, 2)
+        if type(name) is not str or name not in subjects:
+            raise Unproved(f"{name!r:.40} names no polynomial that is needed here")
+        return subjects[name].key, cut(terms, number, subjects[name], parts_of(terms, parts))
+    if kind == "total":
+        name, rows, parts, potential = entries(rest, 4)
+        majorant = [(atom(terms, a), natural(lag), natural(w)) for a, lag, w in (entries(r, 3) for r in entries(rows))]
+        fall = potential_of(potential)
+        which = atom(terms, name)
+        key = Poly({((which, 0),): Fraction(1)}).key
+        return key, total(terms, number, which, majorant, parts_of(terms, parts), fall)
+    raise Unproved(f"{kind!r:.40} is no rule that this place needs")
+
+
+class Ledger:
+    """Where a proof needs a fact it asks for the next claim, and asks again until its check holds.
+
+    next_claim: from a place and the polynomials that it needs to a claim (None: there is none).
+    """
+
+    def __init__(self, terms: Terms, next_claim: NextClaim):
+        self.terms, self._next = terms, next_claim
+        self.facts: list[Fact] = []
+        self.claims: list[Any] = []
+
+    def until(
+        self, place: str, subjects: Sequence[Poly], check: Callable[[], Any], make: Callable | None = None
+    ) -> Any:
+        """What `check` returns once it holds. make: (number, claim) to a fact, of the rule that only this place has."""
+        named: dict[str, Poly] | None = None
+        while True:
+            try:
+                return check()
+            except Unproved as reason:
+                claim = self._next(place, subjects)
+                if claim is None:
+                    raise
+                if named is None:
+                    named = {self.terms.name(q): q for q in (p.primitive[1] for p in subjects if not p.constant)}
+                try:
+                    self._apply(claim, named, make)
+                except Unproved as refused:
+                    number = len(self.claims)
+                    raise Refused(f"claim {number} is refused: {refused}; it stands where {reason}") from refused
+
+    def _apply(self, claim: Any, named: Mapping[str, Poly], make: Callable | None) -> None:
+        number = len(self.claims) + 1
+        self.claims.append(claim)
+        if make is not None and type(claim) is list and claim[:1] not in (["cut"], ["total"]):
+            self.facts.append(make(number, claim))
+            return
+        key, fact = make_fact(self.terms, number, claim, named)
+        if key in self.terms.ranged:
+            raise Unproved("the same was claimed before")
+        self.terms.ranged[key] = fact
+        self.facts.append(fact)
+
+    def check_used(self) -> None:
+        """Every claim was needed."""
+        for fact in self.facts:
+            if not fact.used:
+                raise Refused(f"claim {fact.claim} is used nowhere")
+
+
+class Refused(Exception):
+    """A claim that is malformed, untrue, repeated or unused: its number, and why."""

@@ -1,0 +1,60 @@
+"""Arrays of whole numbers, exact: in 64 bits where these hold every result, of Python's integers elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+Array = np.ndarray
+_FITS = 1 << 62
+
+
+def whole(numbers: Sequence[int]) -> Array:
+    big = max(map(abs, numbers), default=0) >= _FITS
+    return np.array([int(x) for x in numbers], object if big else np.int64)
+
+
+def alike(*arrays: Array) -> list[Array]:
+    """All of 64 bits, or all of Python's integers."""
+    kinds = {a.dtype for a in arrays}
+    return list(arrays) if len(kinds) == 1 else [a.astype(object) for a in arrays]
+
+
+def size(a: Array) -> int:
+    return max(abs(int(a.min())), abs(int(a.max())))
+
+
+def times(a: Array, b: Array) -> Array:
+    """Exact: of Python's integers where 64 bits might not do."""
+    if a.dtype == b.dtype == np.int64 and size(a) * size(b) < _FITS:
+        return a * b
+    return a.astype(object) * b.astype(object)
+
+
+def plus(a: Array, b: Array) -> Array:
+    if a.dtype == b.dtype == np.int64 and size(a) + size(b) < _FITS:
+        return a + b
+    return a.astype(object) + b.astype(object)
+
+
+def fold(choose: Callable, ends: Sequence[Array]) -> Array:
+    found = ends[0]
+    for end in ends[1:]:
+        found = choose(*alike(found, end))
+    return found
+
+
+def exact_array(numbers: Array) -> Array:
+    """The same float64 numbers times one power of two that makes them whole."""
+    exact = [Fraction(x) for x in numbers.reshape(-1).tolist()]
+    below = max((x.denominator for x in exact), default=1)
+    return whole([int(x * below) for x in exact]).reshape(numbers.shape)
+
+
+def product(a: Array, b: Array) -> Array:
+    """The matrix product."""
+    if a.dtype == b.dtype == np.int64 and a.size and b.size and size(a) * size(b) * a.shape[1] < _FITS:
+        return a @ b
+    return a.astype(object).dot(b.astype(object))

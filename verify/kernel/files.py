@@ -1,0 +1,177 @@
+"""The files of a checkpoint as the kernel reads them: config.json, model.safetensors, circuit.json, construction.json.
+
+Whatever the kernel does not know is refused: another class, another entry of the config, a tensor too many, an
+operation's attribute. The text around the model (tokenizer, generation) is `verify/checker/text.py`'s; the kernel
+speaks of ids, and of letters by their names in circuit.json.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import isfinite, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verify.kernel.floats import Unproved
+from verify.kernel.language import Language, parse
+
+MOST_BYTES = 1 << 25  # of a JSON file
+_FIXED = {"hidden_act": "silu", "pad_vocab_size_multiple": 1, "residual_in_fp32": True, "tie_word_embeddings": False}
+_FIXED |= {"use_bias": False, "use_conv_bias": True, "dtype": "float32"}
+_CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
+_SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
+_OF_CLASS = {"mamba": ("time_step_rank",), "mamba2": ("chunk_size", "head_dim", "n_groups", "num_heads")}
+_IDLE = {"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version", "use_cache", "architectures"}
+_PROMISE = {"language", "length", "description", "dtype", "stop", "level"}
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """tensors: float64 arrays by name, of float32 numbers. task: the claim of the manifest, None where it has none."""
+
+    config: dict[str, Any]
+    tensors: dict[str, np.ndarray]
+    language: Language
+    circuit: dict[str, Any]
+    task: object
+
+
+def read(directory: Path) -> Checkpoint:
+    """Unproved, in one sentence, where a file is not what the kernel knows."""
+    try:
+        manifest, circuit = read_json(directory / "construction.json"), read_json(directory / "circuit.json")
+        config = _config(read_json(directory / "config.json"))
+        promise = manifest["promise"]
+        if manifest.get("format_version", 2) != 2 or circuit["version"] != 1:
+            raise Unproved("construction.json or circuit.json has a version that the kernel does not read")
+        if set(promise) - _PROMISE or promise.get("level", "bit-exact") != "bit-exact" or promise["dtype"] != "float32":
+            raise Unproved("the promise is not one of bit-exact answers in float32")
+        if any(circuit["promise"][name] != promise[name] for name in ("language", "length")):
+            raise Unproved("circuit.json and construction.json promise different input languages")
+        language = parse(promise)
+        if not language.tokens == len(circuit["alphabet"]) <= config["vocab_size"]:
+            raise Unproved("language, alphabet and vocabulary have different sizes")
+        tensors = read_tensors(directory / "model.safetensors", shapes(config))
+    except (KeyError, TypeError, AttributeError) as reason:
+        raise Unproved(f"the files are not a checkpoint's: {reason!r:.200}") from reason
+    except OSError as reason:
+        raise Unproved(f"{reason.filename} cannot be read: {reason.strerror}") from reason
+    return Checkpoint(config, tensors, language, circuit, manifest.get("task"))
+
+
+def read_json(path: Path) -> Any:
+    """A JSON object without keys that stand twice, NaN, infinities or numbers such as 1e999."""
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        raise Unproved(f"{path.name} is missing, no plain file, or larger than {MOST_BYTES} bytes")
+    try:
+        return parse_json(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as reason:
+        raise Unproved(f"{path.name} is not JSON: {reason!s:.200}") from reason
+
+
+def parse_json(text: str) -> dict[str, Any]:
+    def unique(pairs: list) -> dict:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    def finite(number: str) -> float:
+        if not isfinite(float(number)):
+            raise ValueError(f"{number[:20]} is no finite number")
+        return float(number)
+
+    content = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    if not isinstance(content, dict):
+        raise ValueError("it holds no object")
+    return content
+
+
+def _config(config: dict[str, Any]) -> dict[str, Any]:
+    """A config of a class whose equations the kernel knows, every entry that changes them as they say."""
+    kind = config.get("model_type")
+    if kind not in _CLASSES or config.get("architectures") != [_CLASSES[kind]]:
+        raise Unproved(f"the config has model_type {kind!r:.60}, and the kernel knows {', '.join(_CLASSES)}")
+    sizes = (*_SIZES, *_OF_CLASS[kind])
+    for key in sizes:
+        if type(config.get(key)) is not int or not 1 <= config[key] < 1 << 24:
+            raise Unproved(f"the config has {key} = {config.get(key)!r:.60}")
+    expected = _FIXED | {"intermediate_size": config["expand"] * config["hidden_size"]}
+    if kind == "mamba2":
+        expected["num_heads"] = config["intermediate_size"] // config["head_dim"]
+        if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
+            raise Unproved("the heads do not divide into the groups")
+    for key, value in expected.items():
+        if type(config.get(key)) is not type(value) or config[key] != value:
+            raise Unproved(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r}")
+    epsilon = config.get("layer_norm_epsilon")
+    if type(epsilon) is not float or not 0 < epsilon < 1:
+        raise Unproved(f"the config has layer_norm_epsilon = {epsilon!r:.60}")
+    known = {*sizes, *expected, *_IDLE, "layer_norm_epsilon", "model_type"} | (
+        {"time_step_limit"} if kind == "mamba2" else {"time_step_rank"}
+    )
+    if set(config) - known:
+        raise Unproved(f"the config has an entry {min(set(config) - known)!r:.60} that the kernel does not know")
+    return config
+
+
+def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor that the class has."""
+    d, inner, n, taps = (config[k] for k in ("hidden_size", "intermediate_size", "state_size", "conv_kernel"))
+    if config["model_type"] == "mamba":
+        rank = config["time_step_rank"]
+        mixer = {"in_proj.weight": (2 * inner, d), "conv1d.weight": (inner, 1, taps), "conv1d.bias": (inner,)}
+        mixer |= {"x_proj.weight": (rank + 2 * n, inner), "dt_proj.weight": (inner, rank), "dt_proj.bias": (inner,)}
+        mixer |= {"A_log": (inner, n), "D": (inner,), "out_proj.weight": (d, inner)}
+    else:
+        heads, conv = config["num_heads"], inner + 2 * config["n_groups"] * n
+        mixer = {"in_proj.weight": (inner + conv + heads, d), "conv1d.weight": (conv, 1, taps), "conv1d.bias": (conv,)}
+        mixer |= {"dt_bias": (heads,), "A_log": (heads,), "D": (heads,), "norm.weight": (inner,)}
+        mixer |= {"out_proj.weight": (d, inner)}
+    found = {"backbone.embeddings.weight": (config["vocab_size"], d), "backbone.norm_f.weight": (d,)}
+    found["lm_head.weight"] = (config["vocab_size"], d)
+    for i in range(config["num_hidden_layers"]):
+        found[f"backbone.layers.{i}.norm.weight"] = (d,)
+        found |= {f"backbone.layers.{i}.mixer.{name}": shape for name, shape in mixer.items()}
+    return found
+
+
+def read_tensors(path: Path, expected: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """Every tensor. The format: 8 bytes length, a JSON header, raw bytes that the tensors fill without a gap."""
+    raw = path.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    if not 2 <= length <= min(len(raw) - 8, MOST_BYTES):
+        raise Unproved(f"{path.name} has a header of {length} bytes in a file of {len(raw)}")
+    try:
+        header = parse_json(raw[8 : 8 + length].decode("utf-8"))
+    except (ValueError, RecursionError) as reason:
+        raise Unproved(f"{path.name} has no safetensors header: {reason!s:.200}") from reason
+    header.pop("__metadata__", None)
+    if set(header) != set(expected):
+        raise Unproved(f"{path.name} lacks or adds the tensors {sorted(set(header) ^ set(expected))[:3]}")
+    found, spans = {}, []
+    for name, shape in expected.items():
+        entry = header[name]
+        first, last = entry["data_offsets"]
+        sizes = [*entry["shape"], first, last]
+        if entry["dtype"] != "F32" or tuple(entry["shape"]) != shape or any(type(i) is not int for i in sizes):
+            raise Unproved(
+                f"{name} has shape {entry['shape']!r:.60} in {entry['dtype']!r:.20}, expected {shape} in F32"
+            )
+        if not 0 <= first <= last <= len(raw) - 8 - length or last - first != 4 * prod(shape):
+            raise Unproved(f"{name} does not lie within the file")
+        spans.append((first, last))
+        found[name] = numbers(name, np.frombuffer(raw[8 + length + first : 8 + length + last], "<f4")).reshape(shape)
+    spans.sort()
+    if [0, *(last for _, last in spans)] != [*(first for first, _ in spans), len(raw) - 8 - length]:
+        raise Unproved(f"the tensors of {path.name} overlap, or leave bytes between them")
+    return found
+
+
+def numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """float32 numbers as float64, finite and not denormal: some backends read denormals as 0."""
+    if not np.isfinite(values).all() or ((values != 0) & (np.abs(values) < 2.0**-126)).any():
+        raise Unproved(f"{name} has an entry that is not finite, or denormal")
+    return values.astype(np.float64)

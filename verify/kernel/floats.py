@@ -1,0 +1,69 @@
+"""What the kernel takes as given of float32 and of exp, silu, softplus (docs/proofs.md, what it rests on)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+
+class Unproved(Exception):
+    """The statement could not be proved: one sentence with the place and the number at fault."""
+
+
+UNITS = 1 << 24  # every multiple of 2^e of at most this many units is a float32, within the two limits below
+LEAST = -126  # the exponent of the smallest unit that no backend flushes to 0
+LARGEST = 1 << 127  # below every overflow
+ON, OFF = 20, -104  # silu(x) = softplus(x) = x above ON; silu(x) = -0 and softplus(x) = 0 at OFF and below
+KEPT, ERASED = Fraction(1, 1 << 26), 104  # exp(-x) is 1 for 0 <= x <= KEPT, and 0 for x >= ERASED
+NO_DECAY, MOST_A_LOG = -104.0, 88.0  # exp(A_log) is 0 up to the one, and finite up to the other
+LOOSE = Fraction(9, 8)  # what a scan of a count of at most 2^40 steps computes is at most this times the count
+
+
+def exponent(x: Fraction) -> int:
+    """The largest e with x a multiple of 2^e, for a dyadic x other than 0."""
+    if not x or x.denominator & (x.denominator - 1):
+        raise Unproved(f"{x} is no multiple of a power of two")
+    return (x.numerator & -x.numerator).bit_length() - x.denominator.bit_length()
+
+
+def is_power(x: Fraction) -> bool:
+    """Whether |x| is a power of two."""
+    return x != 0 and abs(x) == Fraction(2) ** exponent(x)
+
+
+def dyadic(x: float) -> Fraction:
+    return Fraction(float(x))
+
+
+def in_range(reach: Fraction, unit: int, place: str) -> None:
+    """Multiples of 2^unit up to `reach` neither overflow nor underflow (lemma of sums)."""
+    if reach > LARGEST:
+        raise Unproved(f"{place} can reach {float(reach):.3g}, and float32 ends at {float(LARGEST):.3g}")
+    if reach and unit < LEAST:
+        raise Unproved(f"{place} needs multiples of 2^{unit}, and float32 keeps those of 2^{LEAST}")
+
+
+def exact(reach: Fraction, unit: int, place: str) -> None:
+    """Multiples of 2^unit up to `reach` are floats (lemma of sums; Formats.ieee_keeps, Sums.sums_in_any_order)."""
+    if reach > UNITS * Fraction(2) ** unit:
+        raise Unproved(f"{place} can reach {float(reach):.6g} in units of 2^{unit}, beyond what float32 adds exactly")
+    in_range(reach, unit, place)
+
+
+def decay(a_log: float) -> tuple[Fraction, Fraction]:
+    """Bounds on |A| = exp(A_log) as float32 computes it. float64 is right to 2^-52, float32 to a few of its units."""
+    if not a_log <= MOST_A_LOG:
+        raise Unproved(f"A_log is {a_log:g}, and exp of more than {MOST_A_LOG:g} overflows")
+    if a_log <= NO_DECAY or a_log == 0:
+        return Fraction(a_log == 0), Fraction(a_log == 0)
+    found, slack = Fraction(math.exp(a_log)), Fraction(1, 1 << 16)
+    return found * (1 - slack) if a_log > -87 else Fraction(0), found * (1 + slack)
+
+
+def exponents(values: np.ndarray) -> np.ndarray:
+    """`exponent` of each float64 that is not 0."""
+    mantissa, power = np.frexp(values)
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    return np.frexp((whole & -whole).astype(np.float64))[1] - 1 + power - 53

@@ -1,0 +1,89 @@
+"""The input language: all sequences of at most `length` letters that a path from `start` spells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from verify.kernel.floats import Unproved
+
+_EVERY_LENGTH = 1 << 512  # no rule accepts a bound into which this number enters (lemma of every length)
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """From one state to another, by numbers, with any of its letters (mask). distinct: with each of them once at most,
+    in one sequence."""
+
+    source: int
+    target: int
+    letters: np.ndarray
+    distinct: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """Letters are the ids 0 … tokens − 1, states the numbers 0 … states − 1 in the order in which the file names them,
+    the start first."""
+
+    tokens: int
+    states: int
+    edges: tuple[Edge, ...]
+    length: int
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """The letters that a sequence can hold (mask)."""
+        return np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0)
+
+    def total(
+        self, amounts: np.ndarray, cost: Fraction, levels: Sequence[Fraction], charged: Sequence[int]
+    ) -> Fraction:
+        """A bound on Σ_t amounts[letter_t] over every sequence, for amounts ≥ 0.
+
+        Lemma of totals (Totals.totals), with a potential: let φ = `levels` be a number ≥ 0 of each state, and let
+        amounts[a] ≤ cost + φ(source) − φ(target) + w_e(a) for every letter a of every edge e, where w_e = 0 but for
+        edges that are `charged` and distinct. The φ add up to φ(start) − φ(end) ≤ φ(start), and each letter of a
+        distinct edge is charged once. So the total is at most length·cost + φ(start) + Σ_e Σ_a max(w_e(a), 0).
+        """
+        if len(levels) != self.states or min(levels) < 0 or cost < 0:
+            raise Unproved(f"a potential of {len(levels)} states, expected {self.states} numbers that are not negative")
+        total = self.length * cost + levels[0]
+        for i, edge in enumerate(self.edges):
+            room = cost + levels[edge.source] - levels[edge.target]
+            over = [Fraction(int(a)) - room for a in amounts[edge.letters] if a > room]
+            if over and not (edge.distinct and i in charged):
+                raise Unproved(f"on edge {i} of the language a letter adds more than the potential falls")
+            total += sum(over, Fraction(0))
+        return total
+
+
+def parse(promise: dict) -> Language:
+    """The language of a promise; Unproved where it is none."""
+    data, length = promise["language"], promise["length"]
+    tokens = data["tokens"]
+    length = _EVERY_LENGTH if length is None else length
+    if type(tokens) is not int or not 1 <= tokens <= 1 << 20 or type(length) is not int or length < 1:
+        raise Unproved(f"the language has {tokens!r:.30} letters and the length {length!r:.30}")
+    if set(data) != {"tokens", "start", "edges"}:
+        raise Unproved("the language has other entries than tokens, start and edges")
+    names = {str(data["start"]): 0}
+    edges = []
+    for entry in data["edges"]:
+        if set(entry) != {"from", "to", "tokens", "distinct"} or type(entry["distinct"]) is not bool:
+            raise Unproved("an edge of the language has other entries than from, to, tokens and distinct")
+        source, target = (names.setdefault(str(entry[end]), len(names)) for end in ("from", "to"))
+        letters = np.zeros(tokens, dtype=bool)
+        for first, last in entry["tokens"]:
+            if type(first) is not int or type(last) is not int or not 0 <= first <= last < tokens:
+                raise Unproved(f"an edge of the language has the letters {first!r:.20} to {last!r:.20}")
+            letters[first : last + 1] = True
+        edges.append(Edge(source, target, letters, entry["distinct"]))
+    found = Language(tokens, len(names), tuple(edges), length)
+    if not found.used.any():
+        raise Unproved("the language holds no letter")
+    return found

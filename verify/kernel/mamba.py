@@ -1,0 +1,102 @@
+"""One block of `MambaForCausalLM`, operation by operation as its class computes it.
+
+(x, z) = in_proj(u)      x̂ = silu(conv(x))      (δ, B, C) = x_proj(x̂)      Δ = softplus(dt_proj(δ) + dt_bias)
+h ← exp(ΔA) h + Δ B x̂    y = C h + D x̂          out = out_proj(y · silu(z)),  A = −exp(A_log)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from verify.kernel.floats import Unproved, decay, dyadic, in_range
+from verify.kernel.mixers import NOTHING, ONE, Floats, Number
+from verify.kernel.terms import constant
+
+
+def project(f: Floats, place: str, row: np.ndarray, values: Sequence[Number]) -> Number:
+    """One row of a linear map."""
+    return f.sum(place, [(dyadic(row[i]), values[i]) for i in np.flatnonzero(row).tolist()])
+
+
+def convolved(f: Floats, what: str, rows: np.ndarray, taps: np.ndarray, bias: np.ndarray, u: Sequence[Number]) -> list:
+    """silu(conv(rows · u)); lag j has the tap at d_conv − 1 − j, and before the start all is 0."""
+    result, known = [], {}
+    for c in range(len(rows)):
+        key = (rows[c].tobytes(), taps[c].tobytes(), bias[c].tobytes())
+        if key not in known:
+            place, last = f"{what}: convolution {c}", taps.shape[2] - 1
+            x = project(f, f"{what}: in_proj {c}", rows[c], u)
+            parts = [(dyadic(taps[c, 0, last - k]), later(f, place, x, k)) for k in range(last + 1)]
+            total = f.sum(place, [*parts, (ONE, Number(constant(dyadic(bias[c]))))])
+            known[key] = f.activation(place, total, zero=True)
+        result.append(known[key])
+    return result
+
+
+def later(f: Floats, place: str, x: Number, k: int) -> Number:
+    if k and x.count is not None:
+        return Number(f.terms.earlier(x.poly, k), -1)  # refused where anything but 0 times it is read
+    return Number(f.terms.earlier(x.poly, k)) if k else x
+
+
+def check_factors(f: Floats, place: str, step: Number, x: Number, writes: Sequence[Number]) -> None:
+    """A scan multiplies two of Δ, B and x̂ first, whoever reads it: no pair overflows or underflows (lemma of every
+    entry; Factors.products_of_three).
+    """
+    live = [b for b in writes if not b.zero]
+    top = max((f.size(b) for b in live), default=Fraction(0))
+    of_b = (top, min((b.poly.unit for b in live), default=0))
+    for (a, i), (b, j) in combinations([(f.size(step), step.poly.unit), of_b, (f.size(x), x.poly.unit)], 2):
+        if a and b:
+            in_range(a * b, i + j, f"{place}: a product of Δ, B and x̂")
+
+
+def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.ndarray], config: dict[str, Any]) -> list:
+    """What the mixer adds to every lane."""
+    inner, n, rank = config["intermediate_size"], config["state_size"], config["time_step_rank"]
+    x = convolved(f, what, w["in_proj.weight"][:inner], w["conv1d.weight"], w["conv1d.bias"], u)
+    rows = [project(f, f"{what}: row {r} of x_proj", w["x_proj.weight"][r], x) for r in range(rank + 2 * n)]
+    write, read = rows[rank : rank + n], rows[rank + n :]
+    if w["A_log"].size:
+        decay(float(w["A_log"].max()))
+    outputs, steps = [], {}
+    for c in range(inner):
+        place = f"{what}: channel {c}"
+        gate = f.activation(
+            f"{place}: gate", project(f, f"{place}: gate", w["in_proj.weight"][inner + c], u), zero=True
+        )
+        key = (w["dt_proj.weight"][c].tobytes(), w["dt_proj.bias"][c].tobytes())
+        if key not in steps:
+            steps[key] = _step(f, place, w["dt_proj.weight"][c], w["dt_proj.bias"][c], rows[:rank])
+        step = steps[key]
+        check_factors(f, place, step, x[c], write)
+        columns = [(write[i], read[i], decay(float(w["A_log"][c, i]))) for i in range(n)]
+        y = state_output(f, place, step, x[c], columns)
+        d = dyadic(w["D"][c])
+        y = f.sum(f"{place}: C·h + D·x̂", [(ONE, y), (d, x[c])]) if d else y
+        outputs.append(f.product(f"{place}: y·silu(z)", y, gate))
+    return [project(f, f"{what}: out_proj to lane {i}", w["out_proj.weight"][i], outputs) for i in range(len(u))]
+
+
+def _step(f: Floats, place: str, row: np.ndarray, bias: float, low_rank: Sequence[Number]) -> Number:
+    inner = project(f, f"{place}: dt_proj", row, low_rank)
+    total = f.sum(f"{place}: Δ", [(ONE, inner), (ONE, Number(constant(dyadic(bias))))])
+    return f.step(f"{place}: Δ", total)
+
+
+def state_output(f: Floats, place: str, step: Number, x: Number, columns: Sequence[tuple]) -> Number:
+    """Σ_n C_n h_n. What is driven by nothing is 0."""
+    live = [] if step.zero or x.zero else [column for column in columns if not column[0].zero]
+    if len({rate for _, _, rate in live}) > 1:
+        raise Unproved(f"{place}: columns of several decays")
+    read = []
+    for b, c, rate in live:
+        drive = f.product(f"{place}: B·x̂", x, b)
+        h = f.state(place, step, drive, rate)
+        read.append((ONE, f.product(f"{place}: C·h", h, c)))
+    return f.sum(f"{place}: C·h", read) if read else NOTHING

@@ -1,0 +1,75 @@
+"""The scores of the weights are those of the circuit, letter by letter, at every position of every sequence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from verify.kernel.circuit import Circuit
+from verify.kernel.claims import Ledger
+from verify.kernel.floats import Unproved, dyadic
+from verify.kernel.mixers import Number
+from verify.kernel.normal import Normal
+from verify.kernel.terms import Mono, Poly
+
+_MOST_ROWS = 1 << 10
+Column = np.ndarray  # one exact number for each letter
+
+
+def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, circuit: Circuit) -> None:
+    """Σ head · lane − Σ matrix · stream is 0 for each letter.
+
+    Both are brought into normal form (`Normal`) and added up, monomial by monomial, as columns over the letters. What
+    is left of a letter is a polynomial, which a claim must show to be 0 in every case.
+    """
+    letters, terms = ledger.terms.language.tokens, ledger.terms
+    columns: dict[tuple, Column] = {}
+    polys: dict[tuple, Poly] = {}
+    parts = [(head[:letters, i], lane.poly) for i, lane in enumerate(lanes)]
+    for matrix, held in circuit.scores():
+        if matrix.shape[0] > letters or matrix.shape[1] != len(held):
+            raise Unproved(f"the output has {matrix.shape[0]} scores, and the language {letters} letters")
+        padded = np.zeros((letters, matrix.shape[1]))
+        padded[: len(matrix)] = -matrix
+        parts += [(padded[:, j], p) for j, p in enumerate(held)]
+    for numbers, p in parts:
+        if p.terms and numbers.any():
+            c, q = p.primitive
+            column = np.array([c * dyadic(x) if x else Fraction(0) for x in numbers], object)
+            columns[q.key] = columns[q.key] + column if q.key in columns else column
+            polys[q.key] = q
+    normal, left = Normal(terms), defaultdict(list)
+    for key, column in columns.items():
+        if column.any():
+            left[normal.of(polys[key])].append(column)
+    for r, p in _rows(ledger, left):
+        ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
+
+
+def _rows(ledger: Ledger, left: dict[Poly, list[Column]]) -> list[tuple[int, Poly]]:
+    """What is left of the scores, as different polynomials, each with the first letter that has it."""
+    by_mono: dict[Mono, Column] = {}
+    for p, columns in left.items():
+        for m, c in p.terms.items():
+            part = c * sum(columns[1:], columns[0])
+            by_mono[m] = by_mono[m] + part if m in by_mono else part
+    by_mono = {m: column for m, column in by_mono.items() if column.any()}
+    if not by_mono:
+        return []
+    found: dict[tuple, tuple[int, Poly]] = {}
+    for r in np.flatnonzero(np.any([column != 0 for column in by_mono.values()], axis=0)).tolist():
+        p = ledger.terms.add([(Fraction(1), Poly({m: column[r] for m, column in by_mono.items()}))])
+        if p.terms:
+            found.setdefault(p.primitive[1].key, (r, p))
+    if len(found) > _MOST_ROWS:
+        raise Unproved(f"the scores of {len(found)} letters differ from the circuit's")
+    return list(found.values())
+
+
+def _check_zero(ledger: Ledger, p: Poly, r: int) -> None:
+    if any(ledger.terms.range(p)):
+        raise Unproved(f"the score of letter {r} is not shown to be the circuit's")

@@ -1,0 +1,62 @@
+"""The packaged model, from the embedding to the logits, by induction over blocks and positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from verify.kernel.files import Checkpoint
+from verify.kernel.floats import UNITS, Unproved, dyadic, exponents, in_range
+from verify.kernel.mamba import mamba_block
+from verify.kernel.mixers import ONE, Floats, Number
+
+BLOCKS = {"mamba": mamba_block}
+
+
+def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
+    """The lanes that the head reads; Unproved with the first operation that may not be exact."""
+    config, tensors = checkpoint.config, checkpoint.tensors
+    embedding, letters = tensors["backbone.embeddings.weight"], checkpoint.language.tokens
+    lanes = [Number(f.terms.of_letter([dyadic(x) for x in column])) for column in embedding[:letters].T]
+    epsilon, block = config["layer_norm_epsilon"], BLOCKS.get(config["model_type"])
+    if block is None:
+        raise Unproved(f"the kernel has no equations for {config['model_type']}")
+    for b in range(config["num_hidden_layers"]):
+        what, prefix = f"block {b + 1}", f"backbone.layers.{b}."
+        u = f.norm(f"{what}: norm", lanes, tensors[f"{prefix}norm.weight"], epsilon)
+        mixer = prefix + "mixer."
+        weights = {name.removeprefix(mixer): t for name, t in tensors.items() if name.startswith(mixer)}
+        added = block(f, what, u, weights, config)
+        lanes = [
+            f.sum(f"{what}: lane {i}", [(ONE, old), (ONE, new)])
+            for i, (old, new) in enumerate(zip(lanes, added, strict=True))
+        ]
+    return f.norm("final norm", lanes, tensors["backbone.norm_f.weight"], epsilon)
+
+
+def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: int) -> None:
+    """Every logit is exact in any order (lemma of sums), and every special token scores below some letter always (lemma
+    of special tokens).
+    """
+    ends = [f.terms.range(x.poly) for x in lanes]
+    sizes = [max(abs(lo), abs(hi)) for lo, hi in ends]
+    used = np.flatnonzero(head.any(axis=0)).tolist()
+    if any(lanes[i].count is not None for i in used):
+        raise Unproved("the head reads a count that outgrows float32")
+    lows, highs = [], []
+    for r, row in enumerate(head):
+        at = [i for i in np.flatnonzero(row).tolist() if not lanes[i].zero]
+        weights = [dyadic(row[i]) for i in at]
+        if at:
+            unit = int(min(e + lanes[i].poly.unit for e, i in zip(exponents(row[at]), at, strict=True)))
+            reach = sum((abs(w) * sizes[i] for w, i in zip(weights, at, strict=True)), Fraction(0))
+            if reach > UNITS * Fraction(2) ** unit:
+                raise Unproved(f"logit {r} can reach {float(reach):.6g} in units of 2^{unit}")
+            in_range(reach, unit, f"logit {r}")
+        both = [sorted((w * ends[i][0], w * ends[i][1])) for w, i in zip(weights, at, strict=True)]
+        lows.append(sum((lo for lo, _ in both), Fraction(0)))
+        highs.append(sum((hi for _, hi in both), Fraction(0)))
+    if len(head) > letters and max(highs[letters:]) >= max(lows[:letters]):
+        raise Unproved("a special token may score as high as every letter")

@@ -1,0 +1,49 @@
+"""A proof from beginning to end: the same walk whether claims are searched for or read from a certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verify.kernel.circuit import Circuit
+from verify.kernel.claims import Ledger, NextClaim
+from verify.kernel.files import Checkpoint
+from verify.kernel.meaning import check_meaning
+from verify.kernel.mixers import Floats
+from verify.kernel.model import check_head, lanes_of
+from verify.kernel.tasks import check_task
+from verify.kernel.terms import Terms
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is proved of a checkpoint, of every sequence of its language: that every float operation of the model gives
+    the exact value, that the scores are those of circuit.json and no special token ever scores highest; and what the
+    answers are right for (None: the manifest names no task). claims: how many were needed.
+    """
+
+    length: int
+    task: str | None
+    claims: int
+
+    def lines(self) -> list[str]:
+        asked = "no task is stated" if self.task is None else f"every answer is right: {self.task}"
+        return [
+            f"proved for every sequence of the input language of at most {self.length} tokens, in float32, by ids:",
+            "  arithmetic: every operation gives the exact value; no special token scores highest",
+            "  meaning: the scores are those of circuit.json",
+            f"  task: {asked}",
+        ]
+
+
+def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
+    """Unproved, with the first place that no claim proves; Refused, with the number of a claim that is at fault."""
+    ledger = Ledger(terms, next_claim)
+    floats, head = Floats(ledger), checkpoint.tensors["lm_head.weight"]
+    lanes = lanes_of(floats, checkpoint)
+    polys = [x.poly for x in lanes]
+    ledger.until("the head", polys, lambda: check_head(floats, lanes, head, checkpoint.language.tokens))
+    circuit = Circuit(ledger, checkpoint.circuit)
+    check_meaning(ledger, lanes, head, circuit)
+    task = None if checkpoint.task is None else check_task(ledger, circuit, checkpoint.task)
+    ledger.check_used()
+    return Proof(checkpoint.language.length, task, len(ledger.claims))

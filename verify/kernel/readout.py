@@ -1,0 +1,31 @@
+"""Scores as a matrix times lanes, and letters by their names: what the tasks share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from verify.kernel.circuit import Circuit
+from verify.kernel.floats import Unproved
+from verify.kernel.terms import Poly, Terms
+
+_MOST = 1 << 30
+
+
+def numbered(names: dict[str, int], prefix: str) -> np.ndarray:
+    """The ids of prefix0, prefix1, …, of which there must be one, and no other letter that begins so with a digit."""
+    count = next(i for i in range(len(names) + 1) if f"{prefix}{i}" not in names)
+    if not count or sum(name[: len(prefix)] == prefix and name[len(prefix) :].isdigit() for name in names) != count:
+        raise Unproved(f"the letters {prefix}0, {prefix}1, … are not there, or some are left out")
+    return np.array([names[f"{prefix}{i}"] for i in range(count)])
+
+
+def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]]:
+    """The scores as one matrix (letters, lanes) times lanes; letters beyond it score 0."""
+    parts = circuit.scores()
+    lanes = [p for _, held in parts for p in held]
+    full = np.zeros((terms.language.tokens, len(lanes)))
+    found = np.concatenate([m for m, _ in parts], axis=1)
+    if found.shape[1] != len(lanes) or full.size * len(full) > _MOST:
+        raise Unproved("a readout that the kernel does not go through")
+    full[: len(found)] = found
+    return full, lanes

@@ -1,0 +1,102 @@
+"""The rules: each makes one fact of a claim, or refuses it. Nothing here searches, and no other module makes a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from verify.kernel.cases import Grid, Parts
+from verify.kernel.facts import Absorbed, Cell, Ranged, Times
+from verify.kernel.floats import UNITS, Unproved, is_power
+from verify.kernel.terms import Poly, Terms
+
+
+def cut(terms: Terms, claim: int, p: Poly, parts: Sequence[Parts]) -> Ranged:
+    """A primitive polynomial is, at every position, a number of one of these cells.
+
+    Check: the parts cover the proved range of each state (`Grid`); in every case the polynomial that is left gives the
+    least and the largest value, and what its values have in common modulo the divisor of its coefficients.
+    Sound: every position of every sequence is one of the cases, and in each the substituted values are the true ones.
+    Lemmas of joint values, of the start, of windows; and of memories, as a product is at most one factor's number in
+    the case times the range of the other.
+    """
+    return Ranged(claim, Grid(terms, [p], parts).cells(p))
+
+
+def total(
+    terms: Terms,
+    claim: int,
+    atom: int,
+    majorant: Sequence[tuple[int, int, int]],
+    parts: Sequence[Parts],
+    potential: tuple[Fraction, Sequence[Fraction], Sequence[int]],
+) -> Ranged:
+    """A running sum Σ_t m(t) is within [-T, T], and [0, T] where m >= 0, and so is every partial sum of its terms.
+
+    majorant: (table, lag, weight), whose tables are >= 0. Check: |m| <= g = Σ weight · table(letter `lag` back) in
+    every case; the potential bounds Σ_t g by T, letter by letter (`Language.total`). Sound: a function >= 0 of the
+    letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemmas of totals
+    (Totals.totals) and of windows (Totals.windows).
+    """
+    m = terms.atoms[atom].of
+    if terms.atoms[atom].kind != "sum":
+        raise Unproved("a total of what is no running sum")
+    if not majorant or len({(a, lag) for a, lag, _ in majorant}) < len(majorant):
+        raise Unproved("a majorant that is empty, or names a table twice")
+    amounts = np.full(terms.language.tokens, 0, object)
+    for table, _, weight in majorant:
+        numbers = terms.atoms[table].table
+        if numbers is None or terms.atoms[table].range[0] < 0:
+            raise Unproved("a majorant of what is no table, or of one below 0")
+        amounts = amounts + weight * numbers.astype(object)
+    g = terms.add([(Fraction(w), Poly({((a, lag),): Fraction(1)})) for a, lag, w in majorant])
+    grid = Grid(terms, [g, m], parts)
+    left, right = ({k: v * s for k, v in grid.spread(m).items()} for s in (1, -1))
+    bound = grid.spread(g)
+    for signed in (left, right):
+        if (grid.range(grid.sum(bound, signed))[0] < 0).any():
+            raise Unproved("the majorant is less than what is summed, in some case")
+    most = terms.language.total(amounts, *potential)
+    top = most.numerator // most.denominator
+    low = 0 if (grid.range(left)[0] >= 0).all() else -top
+    return Ranged(claim, (Cell(low, top, 0, 1),))
+
+
+def ballast(
+    claim: int, lanes: Sequence[Poly], chosen: Sequence[int], sizes: Sequence[Fraction], epsilon: float, place: str
+) -> Absorbed:
+    """The norm of these lanes divides by K, for mean(x²) + ε is K² as far as float32 can see.
+
+    chosen: at most four different lanes that are constants, powers of two. Check: their squares are K²·d in sum, for
+    K and d = the number of lanes powers of two; the squares of all other lanes, at their sizes, with what adding them
+    up may round, are less than half a step of each of these squares, and so of every partial sum of them; ε is less
+    than half a step of K². Sound: the rounded sum of squares is K²·d in any order, the mean K², and rsqrt of it 1/K.
+    Lemma of norms (Norms.norms, Norms.absorbed, Ballast.parts_are_floats, Ballast.slack).
+    """
+    if not 1 <= len(chosen) <= 4 or list(chosen) != sorted(set(chosen)) or chosen[-1] >= len(lanes):
+        raise Unproved(f"{place}: the lanes of a ballast are not different ones, in their order")
+    if any(not lanes[i].constant or not is_power(lanes[i].const) for i in chosen):
+        raise Unproved(f"{place}: a lane of the ballast is no constant power of two")
+    squares = [lanes[i].const ** 2 for i in chosen]
+    level = sum(squares, Fraction(0)) / len(lanes)
+    if not is_power(Fraction(len(lanes))) or not is_power(level) or level.numerator.bit_length() % 2 == 0:
+        raise Unproved(f"{place}: the squares of the ballast do not add up to a power of four times the width")
+    if level < 1 or min(squares) < 1 or 2 * sum(squares, Fraction(0)) > Fraction(1 << 127):
+        raise Unproved(f"{place}: the squares of the ballast are too small or too large")
+    rest = sum((size**2 for i, size in enumerate(sizes) if i not in chosen), Fraction(0))
+    slack = 1 + Fraction(len(lanes), 1 << 20)
+    if not rest * slack < min(squares) / UNITS or not Fraction(epsilon) * slack < level / UNITS:
+        raise Unproved(
+            f"{place}: the ballast does not hide squares of {float(rest):.4g} beside {float(min(squares)):.4g}"
+        )
+    return Absorbed(claim, Fraction(1 << (level.numerator.bit_length() // 2)))
+
+
+def times(
+    terms: Terms, claim: int, letters: Sequence[int], potential: tuple[Fraction, Sequence[Fraction], Sequence[int]]
+) -> Times:
+    """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
+    places = np.arange(terms.language.tokens)
+    return Times(claim, [terms.language.total((places == a).astype(object), *potential) for a in letters])

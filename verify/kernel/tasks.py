@@ -1,0 +1,89 @@
+"""What the manifest claims of the answers, over the polynomials of the circuit: no weight is read here."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from verify.kernel.cases import Grid, Parts
+from verify.kernel.circuit import Circuit
+from verify.kernel.claims import Ledger
+from verify.kernel.exact import exact_array, product
+from verify.kernel.floats import Unproved
+from verify.kernel.readout import state_scores
+from verify.kernel.recall import mqar
+from verify.kernel.terms import Poly, Terms
+
+
+def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
+    """What is asked, in words, where every right letter is shown to score highest. Unproved elsewhere."""
+    if not isinstance(claim, dict) or claim.get("name") not in TASKS:
+        raise Unproved(f"the kernel has no rule for the task {claim!r:.60}")
+    names = circuit.data["alphabet"]
+    if any(type(name) is not str for name in names) or len(set(names)) < len(names):
+        raise Unproved("two letters of circuit.json have one name, or one has none")
+    if circuit.data["end"] is not None:
+        raise Unproved("circuit.json ends a text, and the task does not")
+    return TASKS[claim["name"]](ledger, circuit, claim, {name: i for i, name in enumerate(names)})
+
+
+def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
+    """From position n on the letter that stood at n scores highest (lemma of kept letters).
+
+    Check: every lane of the readout is a latch, of a function of the present letter, under one flag; the flag is 1
+    where the position (the running sum of 1) is at most n, and 0 beyond. So from n on the latch holds the code of the
+    letter at n, and head · code is largest at that letter, for every letter of the language.
+    """
+    n, terms = claim.get("n"), ledger.terms
+    if set(claim) != {"name", "n"} or type(n) is not int or not 1 <= n < terms.language.length:
+        raise Unproved(f"the task keeps position {n!r:.20}")
+    head, lanes = state_scores(terms, circuit)
+    flags: dict[tuple, Poly] = {}
+    codes = []
+    for p in lanes:
+        code = np.full(terms.language.tokens, Fraction(0), object)
+        for m, c in p.terms.items():
+            atom = terms.atoms[m[0][0]] if len(m) == 1 and m[0][1] == 0 else None
+            if atom is None or atom.kind != "latch" or not all(terms.by_letter_alone(k) for k in atom.of.terms):
+                raise Unproved("the readout reads more than what was kept of a letter")
+            flags[atom.flag.key] = atom.flag
+            code = code + c * np.array(terms.by_letter(atom.of), object)
+        codes.append(code)
+    if len(flags) != 1:
+        raise Unproved("what is kept is kept at different positions")
+    _check_open_until(terms, next(iter(flags.values())), n)
+    _check_margin(head, np.stack(codes, axis=1), np.flatnonzero(terms.language.used))
+    return f"from position {n} on: the letter that stood at it"
+
+
+def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
+    """The flag is 1 at the positions 1 … n and 0 beyond."""
+    place = next((a for a, atom in enumerate(terms.atoms) if atom.kind == "sum" and atom.of.key == (((), 1),)), None)
+    if place is None:
+        raise Unproved("the readout does not read the position")
+    c, q = flag.primitive
+    parts = [Parts(place, 0, tuple(range(2, n + 2)))]
+    grid = Grid(terms, [q, Poly({((place, 0),): Fraction(1)})], parts)
+    value, where = grid.spread(q), grid.spread(Poly({((place, 0),): Fraction(1)}))
+    (lo, hi), (first, last) = grid.range(value), grid.range(where)
+    for low, high, start, end in zip(*(x.reshape(-1) for x in np.broadcast_arrays(lo, hi, first, last)), strict=True):
+        if not c * int(low) == c * int(high) == (int(end) <= n) or (int(start) <= n) != (int(end) <= n):
+            raise Unproved(f"the flag is not 1 exactly up to position {n}")
+
+
+def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> Fraction:
+    """How much head · code of each of these letters leads at that letter, at least."""
+    scores = product(exact_array(head), exact_array(codes).T)  # (letters, contexts)
+    least = None
+    for v in letters.tolist():
+        others = np.delete(scores[:, v], v)
+        lead = int(scores[v, v]) - max(map(int, others), default=int(scores[v, v]) - 1)
+        least = lead if least is None else min(least, lead)
+    if least is None or least <= 0:
+        raise Unproved("a wrong letter may score as high as the right one")
+    return Fraction(least)
+
+
+TASKS = {"keep-nth": keep_nth, "mqar": mqar}

@@ -1,0 +1,330 @@
+"""Exact values as polynomials over integer-valued atoms.
+
+An *atom* is a number at every position of a sequence: a table of the letter there; relu(q) of a polynomial q; the
+running sum of a monomial, Σ_(s<=t) m(s); or a latch, the m of the last position whose flag f was 1, and 0 before any.
+An atom seen `lag` positions back is 0 at the first `lag` positions. A *monomial* is a product of such, sorted; the
+empty one is the number 1. A *polynomial* is Σ coefficient · monomial with dyadic coefficients. Terms are built here
+and from the files only: no claim states one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd, lcm
+
+import numpy as np
+
+from verify.kernel.facts import Cell, Ranged
+from verify.kernel.floats import Unproved, exponent
+from verify.kernel.language import Language
+
+Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
+Range = tuple[Fraction, Fraction]
+_MOST_TERMS = 1 << 16
+_ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
+
+
+class Poly:
+    """Immutable; equal keys are equal polynomials."""
+
+    def __init__(self, terms: Mapping[Mono, Fraction]):
+        self.terms = {m: c for m, c in terms.items() if c}
+        if len(self.terms) > _MOST_TERMS:
+            raise Unproved(f"a polynomial of {len(self.terms)} terms")
+
+    @cached_property
+    def key(self) -> tuple:
+        return tuple(sorted(self.terms.items()))
+
+    @cached_property
+    def unit(self) -> int:
+        """Every value is a multiple of 2^unit; 0 for the polynomial 0."""
+        return min((exponent(c) for c in self.terms.values()), default=0)
+
+    @property
+    def const(self) -> Fraction:
+        return self.terms.get((), Fraction(0))
+
+    @property
+    def constant(self) -> bool:
+        return not set(self.terms) - {()}
+
+    @cached_property
+    def primitive(self) -> tuple[Fraction, Poly]:
+        """(c, q) with this = c · q, the coefficients of q whole, without a common divisor, the first one positive."""
+        if not self.terms:
+            return Fraction(1), self
+        below = lcm(*(c.denominator for c in self.terms.values()))
+        above = gcd(*(int(c * below) for c in self.terms.values()))
+        c = Fraction(above, below) * (1 if self.key[0][1] > 0 else -1)
+        return c, Poly({m: v / c for m, v in self.terms.items()})
+
+
+ZERO = Poly({})
+
+
+def constant(x: Fraction | int) -> Poly:
+    return Poly({(): Fraction(x)})
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """kind: "table", "relu", "sum" or "latch". name: a digest of the content. table: whole numbers by letter. of: what
+    is bent, or the monomial that is summed or stored; flag: when it is stored. range: from its parts' ranges."""
+
+    kind: str
+    name: str
+    range: tuple[int, int]
+    table: np.ndarray | None = None
+    of: Poly = ZERO
+    flag: Poly = ZERO
+
+
+class Terms:
+    """The atoms of one proof, each once, and what is proved of the ranges of polynomials."""
+
+    def __init__(self, language: Language):
+        self.language = language
+        self.atoms: list[Atom] = []
+        self.named: dict[str, int] = {}
+        self.ranged: dict[tuple, Ranged] = {}
+        self._first = int(np.argmax(language.used))
+        self._table(np.ones(language.tokens, dtype=np.int64))
+
+    # atoms ------------------------------------------------------------------------------------------
+
+    def _new(self, content: str, make) -> int:
+        name = hashlib.sha256(content.encode()).hexdigest()[:16]
+        if name not in self.named:
+            self.named[name] = len(self.atoms)
+            self.atoms.append(make(name))
+        return self.named[name]
+
+    def name(self, p: Poly) -> str:
+        """The name of a primitive polynomial, by content."""
+        factors = lambda m: "·".join(f"{self.atoms[a].name}@{lag}" for a, lag in m)
+        parts = sorted(f"{c} {factors(m)}" for m, c in p.terms.items())
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def _table(self, values: np.ndarray) -> int:
+        seen = values[self.language.used]
+        bounds = (int(seen.min()), int(seen.max()))
+        return self._new(f"table {values.tolist()}", lambda name: Atom("table", name, bounds, values))
+
+    def of_letter(self, numbers: Sequence[Fraction]) -> Poly:
+        """A function of the present letter."""
+        values = np.array([x if u else Fraction(0) for x, u in zip(numbers, self.language.used, strict=True)], object)
+        return Poly(self._function(values, 0, ()))
+
+    def _function(self, values: np.ndarray, lag: int, rest: Mono) -> dict[Mono, Fraction]:
+        """values(letter `lag` back) · rest, as a number and a table that is 0 at the first letter, in lowest terms."""
+        base = Fraction(values[self._first])
+        left = [x - base if u else Fraction(0) for x, u in zip(values, self.language.used, strict=True)]
+        found = {self._mono(((_ONE, lag), *rest)): base}
+        below = lcm(*{Fraction(x).denominator for x in left})
+        above = gcd(*{int(x * below) for x in left})
+        if above:
+            whole = [int(x * below) // above for x in left]
+            sign = 1 if next(x for x in whole if x) > 0 else -1
+            if max(map(abs, whole)) >= 1 << 53:
+                raise Unproved("a function of the letter has numbers of more than 53 bits")
+            atom = self._table(sign * np.array(whole, np.int64))
+            mono = self._mono(((atom, lag), *rest))
+            found[mono] = found.get(mono, Fraction(0)) + sign * Fraction(above, below)
+        return found
+
+    def relu(self, p: Poly) -> Poly:
+        """max(p, 0); p itself or 0 where its range says so."""
+        lo, hi = self.range(p)
+        if lo >= 0 or hi <= 0:
+            return p if lo >= 0 else ZERO
+        if all(map(self.by_letter_alone, p.terms)):
+            return self.of_letter([max(x, Fraction(0)) for x in self.by_letter(p)])
+        c, cells = self.cells(p)
+        values = sorted({c * end for cell in cells for end in (cell.lo, cell.hi)})
+        if len(values) == 2 and all(cell.lo == cell.hi for cell in cells):  # a line through both (lemma of two values)
+            low, high = values
+            return self.add([(high / (high - low), p), (-low * high / (high - low), Poly({(): Fraction(1)}))])
+        back = self._common_lag(p)
+        c, q = self.earlier(p, -back).primitive
+        q = Poly({m: v * (1 if c > 0 else -1) for m, v in q.terms.items()})
+        lo, hi = self.range(q)
+        atom = self._new(
+            f"relu {self.name(q)}", lambda name: Atom("relu", name, (max(int(lo), 0), max(int(hi), 0)), of=q)
+        )
+        return Poly({((atom, back),): abs(c)})
+
+    def by_letter_alone(self, m: Mono) -> bool:
+        """Whether a monomial is a number or a table of the present letter."""
+        return not m or len(m) == 1 and m[0][1] == 0 and self._is_table(m[0][0])
+
+    def by_letter(self, p: Poly) -> list[Fraction]:
+        """A polynomial of tables of the present letter, letter by letter."""
+        found = np.full(self.language.tokens, p.const, object)
+        for m, c in p.terms.items():
+            if m:
+                found = found + c * self._numbers(m[0][0])
+        return found.tolist()
+
+    def sum(self, p: Poly) -> Poly:
+        """Σ_(s<=t) p(s): sums are linear, and the sum of what is seen k back is the sum, seen k back."""
+        return self._linear(p, ZERO, lambda m, _: self._sum(m))
+
+    def latch(self, p: Poly, flag: Poly) -> Poly:
+        """p at the last position where flag, of which 0 or 1 is known, was 1; 0 before. Latches are linear in p."""
+        if flag.constant:
+            return p if flag.const else ZERO
+        return self._linear(p, flag, self._latch)
+
+    def _linear(self, p: Poly, flag: Poly, make) -> Poly:
+        total: dict[Mono, Fraction] = defaultdict(Fraction)
+        for mono, c in p.terms.items():
+            m = Poly({mono: Fraction(1)})
+            both = Poly({**flag.terms, **m.terms}) if flag.terms else m
+            back = self._common_lag(both)
+            atom = make(self.earlier(m, -back), self.earlier(flag, -back))
+            total[((atom, back),)] += c
+        return Poly(total)
+
+    def _sum(self, m: Poly) -> int:
+        lo, hi = map(int, self.range(m))
+        length = self.language.length
+        bounds = (min(lo, lo * length), max(hi, hi * length))
+        return self._new(f"sum {self.name(m)}", lambda name: Atom("sum", name, bounds, of=m))
+
+    def _latch(self, m: Poly, flag: Poly) -> int:
+        lo, hi = map(int, self.range(m))
+        return self._new(
+            f"latch {self.name(m)} {self.name(flag)}",
+            lambda name: Atom("latch", name, (min(lo, 0), max(hi, 0)), of=m, flag=flag),
+        )
+
+    def _is_table(self, atom: int) -> bool:
+        return self.atoms[atom].kind == "table"
+
+    def _numbers(self, atom: int) -> np.ndarray:
+        table = self.atoms[atom].table
+        if table is None:
+            raise TypeError("no table")
+        return table.astype(object)
+
+    # polynomials ------------------------------------------------------------------------------------
+
+    def add(self, parts: Iterable[tuple[Fraction, Poly]]) -> Poly:
+        """Σ weight · polynomial."""
+        total: dict[Mono, Fraction] = defaultdict(Fraction)
+        for w, p in parts:
+            for m, c in p.terms.items():
+                total[m] += w * c
+        return self._merged(total)
+
+    def times(self, a: Poly, b: Poly) -> Poly:
+        if a.constant or b.constant:
+            return self.add([(a.const, b) if a.constant else (b.const, a)])
+        if len(a.terms) * len(b.terms) > _MOST_TERMS:
+            raise Unproved(f"a product of {len(a.terms)} by {len(b.terms)} terms")
+        total: dict[Mono, Fraction] = defaultdict(Fraction)
+        for m, c in a.terms.items():
+            for n, d in b.terms.items():
+                for mono, e in self._product(m, n).items():
+                    total[mono] += c * d * e
+        return self._merged(total)
+
+    def earlier(self, p: Poly, k: int) -> Poly:
+        """p seen k positions back, 0 at the first k positions. k < 0 undoes that, where everything is seen -k back."""
+        if not k:
+            return p
+        return Poly({self._mono([(a, lag + k) for a, lag in m] or [(_ONE, k)]): c for m, c in p.terms.items()})
+
+    def _common_lag(self, p: Poly) -> int:
+        return min((min((lag for _, lag in m), default=0) for m in p.terms), default=0)
+
+    def _mono(self, factors: Iterable[tuple[int, int]]) -> Mono:
+        """Sorted; ONE seen k back is left out where k is 0, or another factor is seen as far back and so 0 as long."""
+        real = [f for f in factors if f[0] != _ONE]
+        ones = max((lag for a, lag in factors if a == _ONE), default=0)
+        if ones > max((lag for _, lag in real), default=0):
+            real.append((_ONE, ones))
+        return tuple(sorted(real))
+
+    def _product(self, m: Mono, n: Mono) -> dict[Mono, Fraction]:
+        """Tables at one lag are one table; a number that is 0 or 1 is its own square."""
+        tables: dict[int, list[int]] = defaultdict(list)
+        rest: list[tuple[int, int]] = []
+        for a, lag in (*m, *n):
+            if self._is_table(a) and a != _ONE:
+                tables[lag].append(a)
+            elif (a, lag) not in rest or self.atom_range(a) != (0, 1):
+                rest.append((a, lag))
+        found = {self._mono(rest): Fraction(1)}
+        for lag, (a, *others) in tables.items():
+            if not others:
+                found = {self._mono((*mono, (a, lag))): c for mono, c in found.items()}
+                continue
+            values = self._numbers(a) * self._numbers(others[0])
+            grown: dict[Mono, Fraction] = defaultdict(Fraction)
+            for mono, c in found.items():
+                for new, d in self._function(values, lag, mono).items():
+                    grown[new] += c * d
+            found = grown
+        return found
+
+    def _merged(self, total: Mapping[Mono, Fraction]) -> Poly:
+        """Monomials that differ in one table only, the one seen least far back, are one."""
+        groups: dict[tuple[int, Mono], list[tuple[int, Fraction]]] = defaultdict(list)
+        found: dict[Mono, Fraction] = defaultdict(Fraction)
+        for m, c in total.items():
+            table = min((f for f in m if f[0] != _ONE and self._is_table(f[0])), key=lambda f: f[1], default=None)
+            if table is None:
+                found[m] += c
+            elif c:
+                groups[table[1], tuple(f for f in m if f != table)].append((table[0], c))
+        for (lag, rest), parts in groups.items():
+            if len(parts) == 1:
+                ((atom, c),) = parts
+                found[self._mono(((atom, lag), *rest))] += c
+                continue
+            values = sum((c * self._numbers(a) for a, c in parts), np.full(self.language.tokens, Fraction(0), object))
+            for m, c in self._function(values, lag, rest).items():
+                found[m] += c
+        return Poly(found)
+
+    # ranges -----------------------------------------------------------------------------------------
+
+    def atom_range(self, atom: int, lag: int = 0) -> tuple[int, int]:
+        fact = self.ranged.get(((((atom, 0),), Fraction(1)),))
+        lo, hi = self.atoms[atom].range if fact is None else fact.read().ends
+        return (min(lo, 0), max(hi, 0)) if lag else (lo, hi)
+
+    def range(self, p: Poly) -> Range:
+        """The least and the largest that p can be at any position: of a fact, else term by term."""
+        c, q = p.primitive
+        fact = self.ranged.get(q.key)
+        lo, hi = self._ends(q) if fact is None else fact.read().ends
+        return (c * lo, c * hi) if c > 0 else (c * hi, c * lo)
+
+    def _ends(self, q: Poly) -> tuple[int, int]:
+        lo = hi = 0
+        for m, c in q.terms.items():
+            a, b = 1, 1
+            for atom, lag in m:
+                x, y = self.atom_range(atom, lag)
+                ends = (a * x, a * y, b * x, b * y)
+                a, b = min(ends), max(ends)
+            lo, hi = lo + min(int(c) * a, int(c) * b), hi + max(int(c) * a, int(c) * b)
+        return lo, hi
+
+    def cells(self, p: Poly) -> tuple[Fraction, tuple[Cell, ...]]:
+        """(c, cells): every value of p is c times a number of one of the cells."""
+        c, q = p.primitive
+        fact = self.ranged.get(q.key)
+        if fact is not None:
+            return c, fact.read().cells
+        lo, hi = self._ends(q)
+        step = gcd(*(int(v) for m, v in q.terms.items() if m))
+        return c, (Cell(lo, hi, int(q.const), step),)

@@ -1,0 +1,176 @@
+"""Which claim a place needs next: what to cut, which majorant to try, where the ballast is.
+
+Nothing here is trusted. The kernel may be asked what a cut would give (`Grid`); only its rules make facts of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from verify.kernel.cases import Grid, Parts
+from verify.kernel.floats import UNITS, Unproved, is_power
+from verify.kernel.terms import Poly, Terms
+from verify.prover.potentials import potential, written
+
+Claim = list[Any]
+_MOST_CUTS = 256
+
+
+class Search:
+    """A source of claims for `verify.kernel.proof.run`; it tries each once at most."""
+
+    def __init__(self, terms: Terms):
+        self.terms = terms
+        self.claims: list[Claim] = []
+        self._tried: set[tuple] = set()
+
+    def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
+        claim = next(self._ideas(place, subjects), None)
+        if claim is not None:
+            self.claims.append(claim)
+        return claim
+
+    def _ideas(self, place: str, subjects: Sequence[Poly]) -> Iterator[Claim]:
+        if place.endswith("norm"):
+            yield from self._of_norm(place, subjects)
+            return
+        if place == "the task" and self._new(place):
+            amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
+            yield ["times", written(potential(self.terms.language, amounts))]
+        yield from self._totals(subjects)
+        for p in subjects:
+            yield from self._cut(p)
+
+    def _new(self, *key: Any) -> bool:
+        if key in self._tried:
+            return False
+        self._tried.add(key)
+        return True
+
+    # cuts -------------------------------------------------------------------------------------------
+
+    def _cut(self, p: Poly) -> Iterator[Claim]:
+        q = p.primitive[1]
+        if p.constant or q.key in self.terms.ranged or not self._new("cut", q.key):
+            return
+        known = self.terms.cells(q)[1]
+        for parts in self._parts(q):
+            try:
+                found = Grid(self.terms, [q], parts).cells(q)
+            except Unproved:
+                continue
+            better = min(c.lo for c in found) > known[0].lo or max(c.hi for c in found) < known[0].hi
+            if better or all(c.lo == c.hi for c in found) or max(c.step for c in found) > known[0].step:
+                yield ["cut", self.terms.name(q), [[self.terms.atoms[a].name, lag, list(c)] for a, lag, c in parts]]
+                return
+
+    def _parts(self, q: Poly) -> Iterator[list[Parts]]:
+        """Where what is bent, seen through, changes its sign; then no part at all."""
+        cuts: dict[tuple[int, int], set[int]] = {}
+        for a, lag in self._bent(q, 0):
+            self._crossings(self.terms.atoms[a].of, lag, cuts)
+        found = []
+        for (a, lag), points in sorted(cuts.items()):
+            lo, hi = self.terms.atom_range(a, lag)
+            inside = sorted(x for x in points if lo < x <= hi)
+            if 0 < len(inside) <= _MOST_CUTS:
+                found.append(Parts(a, lag, tuple(inside)))
+        if found:
+            yield found
+        yield []
+
+    def _bent(self, p: Poly, back: int) -> set[tuple[int, int]]:
+        found = set()
+        for m in p.terms:
+            for a, lag in m:
+                if self.terms.atoms[a].kind == "relu":
+                    found |= {(a, lag + back)} | self._bent(self.terms.atoms[a].of, lag + back)
+        return found
+
+    def _crossings(self, q: Poly, back: int, cuts: dict[tuple[int, int], set[int]]) -> None:
+        try:
+            spread = Grid(self.terms, [Poly(q.terms)]).spread(q)
+        except Unproved:
+            return
+        states = [m for m in spread if m]
+        if len(states) != 1 or len(states[0]) != 1 or self.terms.atoms[states[0][0][0]].kind == "relu":
+            return
+        ((a, lag),) = states[0]
+        slope, rest = np.broadcast_arrays(spread[states[0]], spread.get((), np.zeros(1, np.int64)))
+        for s, r in set(zip(map(int, slope.reshape(-1)), map(int, rest.reshape(-1)), strict=True)):
+            if s:
+                point = -(r // s) if s > 0 else r // -s + 1
+                cuts.setdefault((a, lag + back), set()).add(point)
+
+    # totals -----------------------------------------------------------------------------------------
+
+    def _totals(self, subjects: Sequence[Poly]) -> Iterator[Claim]:
+        for a in sorted({a for p in subjects for m in p.terms for a, _ in m}):
+            if (
+                self.terms.atoms[a].kind == "sum"
+                and ((((a, 0),), 1),) not in self.terms.ranged
+                and self._new("total", a)
+            ):
+                yield from self._total(a)
+
+    def _total(self, atom: int) -> Iterator[Claim]:
+        terms, m = self.terms, self.terms.atoms[atom].of
+        try:
+            grid = Grid(terms, [m])
+            lo, hi = grid.range(grid.spread(m))
+        except Unproved:
+            return
+        size = np.maximum(np.abs(lo), np.abs(hi))
+        best: tuple[Fraction, Claim] | None = None
+        for table, lag in sorted(self._tables(m, 0)):
+            numbers, held = np.broadcast_arrays(
+                *(grid.spread(Poly({((table, lag),): Fraction(1)})).get((), 0 * size), size)
+            )
+            if (numbers < 0).any() or (held[numbers == 0] > 0).any():
+                continue
+            weight = max((-(-int(h) // int(n)) for h, n in zip(held[numbers > 0], numbers[numbers > 0], strict=True)))
+            amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
+            found = potential(terms.language, amounts)
+            most = terms.language.total(amounts, *found)
+            if best is None or most < best[0]:
+                name = terms.atoms[table].name
+                best = most, ["total", terms.atoms[atom].name, [[name, lag, weight]], [], written(found)]
+        if best is not None and best[0] < max(map(abs, terms.atom_range(atom))):
+            yield best[1]
+
+    def _tables(self, p: Poly, back: int) -> set[tuple[int, int]]:
+        found = set()
+        for m in p.terms:
+            for a, lag in m:
+                atom = self.terms.atoms[a]
+                if atom.kind == "table" and a and atom.range[0] >= 0:
+                    found.add((a, lag + back))
+                elif atom.kind == "relu":
+                    found |= self._tables(atom.of, lag + back)
+        return found
+
+    # norms ------------------------------------------------------------------------------------------
+
+    def _of_norm(self, place: str, lanes: Sequence[Poly]) -> Iterator[Claim]:
+        """The largest constants first; before that, what bounds the other lanes."""
+        held = sorted(
+            (i for i, p in enumerate(lanes) if p.constant and is_power(p.const)),
+            key=lambda i: (-abs(lanes[i].const), i),
+        )
+        for count in range(1, min(4, len(held)) + 1):
+            chosen = sorted(held[:count])
+            total = sum((lanes[i].const ** 2 for i in chosen), Fraction(0)) / len(lanes)
+            if is_power(total) and total.numerator.bit_length() % 2:
+                least = min(abs(lanes[i].const) for i in chosen)
+                for i, p in enumerate(lanes):
+                    size = max(map(abs, self.terms.range(p)))
+                    if i not in chosen and size**2 * len(lanes) * 2 >= least**2 / UNITS:
+                        yield from self._totals([p])
+                        yield from self._cut(p)
+                if self._new("ballast", place):
+                    yield ["ballast", chosen]
+                return
