@@ -28,6 +28,8 @@ WHAT = {
     "numbers": "checkpoints of models over numbers with one file damaged at random",
     "oversized": "checkpoints with a file that asks for too much",
     "proofs": "claims of what is proved, each edited at random",
+    "answers": "circuits of token selection with one place edited, compiled, and asked for their task",
+    "blind": "kernels by one who had seen no case of the conformance suite: 21 wrong, 5 right",
     "certificates": "one weight of a Mamba-Δᵀ module changed, and its certificate asked",
     "kills": "processes killed while they replace a checkpoint",
     "plants": "one weight of a checkpoint changed",
@@ -242,6 +244,28 @@ def _proofs(result: dict) -> str:
     return f"## Edited claims of a proof\n\n{note}\n" + table(("what", "edits"), sorted(result["claims"].items()))
 
 
+def _answers(result: dict) -> str:
+    note = (
+        "Recall, token selection, unique induction and copying by n-grams at tiny sizes, for Mamba and Mamba-2. A\n"
+        "number, an operand, an operation, a name or a parameter of the task is another one. *still right*: the\n"
+        "checker proves every answer, and an evaluator that shares no code with it finds each right on every short\n"
+        "sequence; *WRONG* would be a failure.\n"
+    )
+    return f"## Edited circuits that are asked for their task\n\n{note}\n" + table(
+        ("what came of it", "circuits"), sorted(result["edits"].items())
+    )
+
+
+def _blind(result: dict) -> str:
+    found, accused = result["wrong"], [name for name, case in result["right"].items() if case]
+    note = (
+        f"{sum(map(bool, found.values()))} of {len(found)} faults were found; of {len(result['right'])} right kernels, "
+        f"{len(accused)} were called wrong.\n"
+    )
+    rows = [(name, case or "no case") for name, case in found.items()]
+    return f"## Kernels of one who had seen no case\n\n{note}\n" + table(("fault", "shown by"), rows)
+
+
 def _certificates(result: dict) -> str:
     note = (
         "Mamba-Δᵀ has no checkpoint; the certificate of its induction heads reads the module. *true*: it still holds,\n"
@@ -335,6 +359,6 @@ def _times(result: dict) -> str:
 SECTIONS = {
     "fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes, "plants": _plants, "programs": _of_programs,
     "automata": _automata, "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "oversized": _oversized,
-    "proofs": _proofs, "certificates": _certificates,
+    "proofs": _proofs, "answers": _answers, "blind": _blind, "certificates": _certificates,
     "defaults": _defaults, "times": _times,
 }  # fmt: skip
