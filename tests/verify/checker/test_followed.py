@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 
+from compiler.automata.table import NO, YES
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
+from tests.automata.test_turning import ALL_LETTERS, group_table
 from tests.verify.checker.changed import changed, contents
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
@@ -148,4 +151,20 @@ def test_a_5_is_proved_for_every_length(tmp_path) -> None:
     flipped = circuit["streams"][2]["attributes"]["matrices"]
     assert flipped == [{"shape": [2, 2], "rows": [[[0, 1], [1, 1]], []]}]  # both letters swap the first pair
     circuit["streams"][2]["attributes"]["matrices"] = [{"diagonal": 1, "size": 2}]
+    assert prove_answers(checkpoint.language, circuit, claim).reason is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["A_5", "S_5"])
+def test_groups_with_arbitrary_letters_are_proved_for_every_length(tmp_path, name) -> None:
+    """docs/groups.md: whether the product of all 60, or 120, elements is 1; one answer changed is not proved."""
+    table = group_table(ALL_LETTERS[name][0])
+    table = replace(table, outputs=(YES, *[NO] * (table.states - 1)))
+    construction = Automaton(table=table_json(table), arch="gated-deltanet")
+    directory = write(tmp_path / "at", construction.circuit(), "gated-deltanet", task=construction.asks())
+    checkpoint, circuit, claim = contents(directory)
+    verdict = prove(checkpoint, circuit, claim)
+    assert verdict.accepted and verdict.every_length and verdict.margin == 1, verdict.lines()
+    moves = claim["transitions"][next(iter(claim["transitions"]))]
+    moves["g1"] = moves["g2"]
     assert prove_answers(checkpoint.language, circuit, claim).reason is not None
