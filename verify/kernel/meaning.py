@@ -46,11 +46,11 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     for key, column in columns.items():
         if column.any():
             left[normal.of(polys[key])].append(column)
-    for r, p in _rows(ledger, left):
+    for r, p in _rows(ledger, left, normal):
         ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
 
 
-def _rows(ledger: Ledger, left: dict[Poly, list[Column]]) -> list[tuple[int, Poly]]:
+def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> list[tuple[int, Poly]]:
     """What is left of the scores, as different polynomials, each with the first letter that has it."""
     by_mono: dict[Mono, Column] = {}
     for p, columns in left.items():
@@ -62,7 +62,7 @@ def _rows(ledger: Ledger, left: dict[Poly, list[Column]]) -> list[tuple[int, Pol
         return []
     found: dict[tuple, tuple[int, Poly]] = {}
     for r in np.flatnonzero(np.any([column != 0 for column in by_mono.values()], axis=0)).tolist():
-        p = ledger.terms.add([(Fraction(1), Poly({m: column[r] for m, column in by_mono.items()}))])
+        p = normal.gathered(Poly({m: column[r] for m, column in by_mono.items()}))
         if p.terms:
             found.setdefault(p.primitive[1].key, (r, p))
     if len(found) > _MOST_ROWS:

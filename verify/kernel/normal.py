@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from fractions import Fraction
 
 from verify.kernel.terms import Poly, Terms, constant
+
+
+_ONE = Fraction(1)
+_MOST_FLAGS = 6
 
 
 class Normal:
@@ -24,6 +29,24 @@ class Normal:
             for a, lag in m:
                 found = terms.times(found, terms.earlier(self._atom(a), lag))
             parts.append((c, found))
+        return self.gathered(terms.add(parts))
+
+    def gathered(self, p: Poly) -> Poly:
+        """What is summed, or stored under one flag, and multiplied by the same, is added up first."""
+        terms, groups, rest = self.terms, defaultdict(list), {}
+        for m, c in p.terms.items():
+            states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "latch")]
+            if len(states) == 1:
+                (held,), others = states, tuple(f for f in m if f != states[0])
+                atom = terms.atoms[held[0]]
+                groups[others, held[1], atom.kind, atom.flag.key].append((c, atom))
+            else:
+                rest[m] = c
+        parts = [(_ONE, Poly(rest))]
+        for (others, lag, kind, _), found in groups.items():
+            of, flag = terms.add([(c, atom.of) for c, atom in found]), found[0][1].flag
+            held = terms.sum(of) if kind == "sum" else terms.latch(of, flag)
+            parts.append((_ONE, terms.times(terms.earlier(held, lag), Poly({others: _ONE}))))
         return terms.add(parts)
 
     def _atom(self, a: int) -> Poly:
@@ -40,7 +63,17 @@ class Normal:
             return terms.sum(of)
         if atom.kind == "latch":
             return terms.latch(of, self.of(atom.flag))
-        if of.primitive[0] > 0:
-            return terms.relu(of)
-        up = terms.relu(terms.add([(Fraction(-1), of)]))
-        return terms.add([(Fraction(1), up), (Fraction(1), of)])
+        return self._relu(of, _MOST_FLAGS)
+
+    def _relu(self, q: Poly, flags: int) -> Poly:
+        """relu(u + c·v) = relu(u) + v·(relu(u + c) − relu(u)) for a flag v (Identities.few_values)."""
+        terms = self.terms
+        flag = next((m for m in sorted(q.terms) if m and terms.range(Poly({m: _ONE})) == (0, 1)), None)
+        if flag is not None and flags:
+            v, c = Poly({flag: _ONE}), q.terms[flag]
+            u = terms.add([(_ONE, q), (-c, v)])
+            off, on = self._relu(u, flags - 1), self._relu(terms.add([(_ONE, u), (c, constant(1))]), flags - 1)
+            return terms.add([(_ONE, off), (_ONE, terms.times(v, terms.add([(_ONE, on), (-_ONE, off)])))])
+        if q.primitive[0] > 0:
+            return terms.relu(q)
+        return terms.add([(_ONE, terms.relu(terms.add([(-_ONE, q)]))), (_ONE, q)])
