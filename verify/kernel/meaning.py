@@ -6,17 +6,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
+from math import lcm
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
+from verify.kernel.exact import product, whole
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.mixers import Number
 from verify.kernel.normal import Normal
-from verify.kernel.terms import Mono, Poly
+from verify.kernel.terms import Mono, Poly, Terms
 
-_MOST_ROWS = 1 << 10
+_MOST_ROWS, _MOST_PRODUCTS = 1 << 10, 1 << 32
 Column = np.ndarray  # one exact number for each letter
 
 
@@ -57,7 +59,7 @@ def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> lis
         for m, c in p.terms.items():
             part = c * sum(columns[1:], columns[0])
             by_mono[m] = by_mono[m] + part if m in by_mono else part
-    by_mono = {m: column for m, column in by_mono.items() if column.any()}
+    by_mono = _uncancelled(ledger.terms, {m: column for m, column in by_mono.items() if column.any()})
     if not by_mono:
         return []
     found: dict[tuple, tuple[int, Poly]] = {}
@@ -68,6 +70,35 @@ def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> lis
     if len(found) > _MOST_ROWS:
         raise Unproved(f"the scores of {len(found)} letters differ from the circuit's")
     return list(found.values())
+
+
+def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column]:
+    """Without the groups of states that add up to 0 for all letters at once.
+
+    States are linear (States.states_are_linear): of one kind and flag, at one lag, multiplied by the same, and storing
+    table_k(present letter) · the same, they add up to 0 where Σ_k column_k · table_k is 0 for each letter that is scored
+    and each that is stored.
+    """
+    groups: dict[tuple, list[tuple[Mono, Column]]] = defaultdict(list)
+    for m in by_mono:
+        states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "latch")]
+        if len(states) == 1:
+            ((a, lag),), atom = states, terms.atoms[states[0][0]]
+            (of,) = atom.of.terms
+            present = [f for f in of if f[1] == 0 and terms.atoms[f[0]].kind == "table"]
+            rest = tuple(f for f in of if f not in present)
+            stored = terms.atoms[present[0][0] if present else 0].table
+            groups[tuple(f for f in m if f != (a, lag)), lag, atom.kind, atom.flag.key, rest].append((m, stored))
+    left = dict(by_mono)
+    for found in groups.values():
+        scored = np.stack([by_mono[m] for m, _ in found], axis=1)
+        below = lcm(*(x.denominator for x in scored.reshape(-1)))
+        numbers = whole([int(x * below) for x in scored.reshape(-1)]).reshape(scored.shape)
+        tables = np.stack([stored[terms.language.used] for _, stored in found])
+        if numbers.size * tables.shape[1] <= _MOST_PRODUCTS and not product(numbers, tables).any():
+            for m, _ in found:
+                del left[m]
+    return left
 
 
 def _check_zero(ledger: Ledger, p: Poly, r: int) -> None:
