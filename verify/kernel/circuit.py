@@ -168,6 +168,12 @@ def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: La
     return [r.sum(*((ONE, r.terms.times(h, q)) for h, q in zip(row, query, strict=True))) for row in held]
 
 
+def _count(r: Circuit, place: str, a: dict, when: Lanes, reset: Lanes) -> Lanes:
+    """How often the one flag was 1 after the other one last was."""
+    _flags(r, place, when, reset)
+    return _each(r.terms.count, when, reset)
+
+
 def _latch(r: Circuit, place: str, a: dict, value: Lanes, when: Lanes) -> Lanes:
     return [r.terms.latch(v, r.flag(place, flag)) for flag in when for v in value]
 
@@ -221,6 +227,7 @@ RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Max": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (ONE, q), (-ONE, _min(r, p, q))), x, y), ()),
     "Multiply": (lambda r, place, a, x, y: _each(r.terms.times, x, y), ()),
     "Cumsum": (lambda r, place, a, x: [r.terms.sum(p) for p in x], ()),
+    "Count": (_count, ()),
     "Latch": (_latch, ()),
     "MemoryRead": (_memory, ("policy", "writes", "skip")),
 }

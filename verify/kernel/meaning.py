@@ -81,7 +81,7 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     """
     groups: dict[tuple, list[tuple[Mono, Column]]] = defaultdict(list)
     for m in by_mono:
-        states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "latch")]
+        states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "count", "latch")]
         if len(states) == 1:
             ((a, lag),), atom = states, terms.atoms[states[0][0]]
             (of,) = atom.of.terms

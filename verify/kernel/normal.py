@@ -35,7 +35,7 @@ class Normal:
         """What is summed, or stored under one flag, and multiplied by the same, is added up first."""
         terms, groups, rest = self.terms, defaultdict(list), {}
         for m, c in p.terms.items():
-            states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "latch")]
+            states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "count", "latch")]
             if len(states) == 1:
                 (held,), others = states, tuple(f for f in m if f != states[0])
                 atom = terms.atoms[held[0]]
@@ -45,7 +45,7 @@ class Normal:
         parts = [(_ONE, Poly(rest))]
         for (others, lag, kind, _), found in groups.items():
             of, flag = terms.add([(c, atom.of) for c, atom in found]), found[0][1].flag
-            held = terms.sum(of) if kind == "sum" else terms.latch(of, flag)
+            held = self._state(kind, of, flag)
             parts.append((_ONE, terms.times(terms.earlier(held, lag), Poly({others: _ONE}))))
         return terms.add(parts)
 
@@ -55,15 +55,17 @@ class Normal:
         return self._known[a]
 
     def _made(self, a: int) -> Poly:
-        atom, terms = self.terms.atoms[a], self.terms
+        atom = self.terms.atoms[a]
         if atom.kind == "table":
             return Poly({((a, 0),): Fraction(1)} if a else {(): Fraction(1)})
         of = self.of(atom.of)
-        if atom.kind == "sum":
-            return terms.sum(of)
-        if atom.kind == "latch":
-            return terms.latch(of, self.of(atom.flag))
+        if atom.kind != "relu":
+            return self._state(atom.kind, of, self.of(atom.flag))
         return self._relu(of, _MOST_FLAGS)
+
+    def _state(self, kind: str, of: Poly, flag: Poly) -> Poly:
+        make = {"latch": self.terms.latch, "count": self.terms.count}
+        return self.terms.sum(of) if kind == "sum" else make[kind](of, flag)
 
     def _relu(self, q: Poly, flags: int) -> Poly:
         """relu(u + c·v) = relu(u) + v·(relu(u + c) − relu(u)) for a flag v (Identities.few_values)."""

@@ -41,7 +41,7 @@ def total(
     (Totals.totals) and of windows (Totals.windows).
     """
     m = terms.atoms[atom].of
-    if terms.atoms[atom].kind != "sum":
+    if terms.atoms[atom].kind not in ("sum", "count"):
         raise Unproved("a total of what is no running sum")
     if not majorant or len({(a, lag) for a, lag, _ in majorant}) < len(majorant):
         raise Unproved("a majorant that is empty, or names a table twice")

@@ -1,7 +1,7 @@
 """Exact values as polynomials over integer-valued atoms.
 
 An *atom* is a number at every position of a sequence: a table of the letter there; relu(q) of a polynomial q; the
-running sum of a monomial, Σ_(s<=t) m(s); or a latch, the m of the last position whose flag f was 1, and 0 before any.
+running sum of a monomial, Σ_(s<=t) m(s); a count, that sum after the last position whose flag f was 1; or a latch, the m of the last position whose flag f was 1, and 0 before any.
 An atom seen `lag` positions back is 0 at the first `lag` positions. A *monomial* is a product of such, sorted; the
 empty one is the number 1. A *polynomial* is Σ coefficient · monomial with dyadic coefficients. Terms are built here
 and from the files only: no claim states one.
@@ -74,8 +74,8 @@ def constant(x: Fraction | int) -> Poly:
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """kind: "table", "relu", "sum" or "latch". name: a digest of the content. table: whole numbers by letter. of: what
-    is bent, or the monomial that is summed or stored; flag: when it is stored. range: from its parts' ranges."""
+    """kind: "table", "relu", "sum", "count" or "latch". name: a digest of the content. table: whole numbers by letter. of: what
+    is bent, or the monomial that is summed or stored; flag: when it is stored or lost. range: from its parts' ranges."""
 
     kind: str
     name: str
@@ -180,6 +180,20 @@ class Terms:
         if flag.constant:
             return p if flag.const else ZERO
         return self._linear(p, flag, self._latch)
+
+    def count(self, p: Poly, flag: Poly) -> Poly:
+        """Σ p over the positions after the last one where flag, of which 0 or 1 is known, was 1. Counts are linear in p,
+        and read no p where the flag is 1.
+        """
+        left = self.add([(Fraction(1), p), (Fraction(-1), self.times(p, flag))])
+        return self._linear(left, flag, self._count) if flag.terms else self.sum(p)
+
+    def _count(self, m: Poly, flag: Poly) -> int:
+        lo, hi = (int(end) * self.language.length for end in self.range(m))
+        return self._new(
+            f"count {self.name(m)} {self.name(flag)}",
+            lambda name: Atom("count", name, (min(lo, 0), max(hi, 0)), of=m, flag=flag),
+        )
 
     def _linear(self, p: Poly, flag: Poly, make) -> Poly:
         total: dict[Mono, Fraction] = defaultdict(Fraction)
