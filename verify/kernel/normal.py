@@ -45,8 +45,8 @@ class Normal:
         parts = [(_ONE, Poly(rest))]
         for (others, lag, kind, _), found in groups.items():
             of, flag = terms.add([(c, atom.of) for c, atom in found]), found[0][1].flag
-            held = self._state(kind, of, flag)
-            parts.append((_ONE, terms.times(terms.earlier(held, lag), Poly({others: _ONE}))))
+            stored = self._state(kind, of, flag)
+            parts.append((_ONE, terms.times(terms.earlier(stored, lag), Poly({others: _ONE}))))
         return terms.add(parts)
 
     def _atom(self, a: int) -> Poly:
@@ -64,8 +64,9 @@ class Normal:
         return self._relu(of, _MOST_FLAGS)
 
     def _state(self, kind: str, of: Poly, flag: Poly) -> Poly:
-        make = {"latch": self.terms.latch, "count": self.terms.count}
-        return self.terms.sum(of) if kind == "sum" else make[kind](of, flag)
+        """States are linear in what they store: one of each monomial."""
+        make = {"sum": lambda p, _: self.terms.sum(p), "latch": self.terms.latch, "count": self.terms.count}[kind]
+        return self.terms.add([(c, make(Poly({m: _ONE}), flag)) for m, c in of.terms.items()])
 
     def _relu(self, q: Poly, flags: int) -> Poly:
         """relu(u + c·v) = relu(u) + v·(relu(u + c) − relu(u)) for a flag v (Identities.few_values)."""

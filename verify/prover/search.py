@@ -17,7 +17,7 @@ from verify.kernel.terms import Poly, Terms
 from verify.prover.potentials import potential, written
 
 Claim = list[Any]
-_MOST_CUTS = 256
+_MOST_CUTS, _MOST_VALUES = 256, 64
 
 
 class Search:
@@ -65,7 +65,7 @@ class Search:
                 continue
             better = min(c.lo for c in found) > known[0].lo or max(c.hi for c in found) < known[0].hi
             if better or all(c.lo == c.hi for c in found) or max(c.step for c in found) > known[0].step:
-                yield ["cut", self.terms.name(q), [[self.terms.atoms[a].name, lag, list(c)] for a, lag, c in parts]]
+                yield ["cut", self.terms.name(q), self._written(parts)]
                 return
 
     def _parts(self, q: Poly) -> Iterator[list[Parts]]:
@@ -81,7 +81,22 @@ class Search:
                 found.append(Parts(a, lag, tuple(inside)))
         if found:
             yield found
+        states = sorted(self._states(q, 0, False))
+        ranges = {s: self.terms.atom_range(*s) for s in states}
+        if states and all(0 < hi - lo <= _MOST_VALUES for lo, hi in ranges.values()):
+            yield [Parts(a, lag, tuple(range(lo + 1, hi + 1))) for (a, lag), (lo, hi) in ranges.items()]
         yield []
+
+    def _states(self, p: Poly, back: int, within: bool) -> set[tuple[int, int]]:
+        """The states that what is bent reads."""
+        found = set()
+        for m in p.terms:
+            for a, lag in m:
+                if self.terms.atoms[a].kind == "relu":
+                    found |= self._states(self.terms.atoms[a].of, lag + back, True)
+                elif within and self.terms.atoms[a].kind != "table":
+                    found.add((a, lag + back))
+        return found
 
     def _bent(self, p: Poly, back: int) -> set[tuple[int, int]]:
         found = set()
@@ -119,28 +134,33 @@ class Search:
 
     def _total(self, atom: int) -> Iterator[Claim]:
         terms, m = self.terms, self.terms.atoms[atom].of
-        try:
-            grid = Grid(terms, [m])
-            lo, hi = grid.range(grid.spread(m))
-        except Unproved:
-            return
-        size = np.maximum(np.abs(lo), np.abs(hi))
         best: tuple[Fraction, Claim] | None = None
-        for table, lag in sorted(self._tables(m, 0)):
-            numbers, held = np.broadcast_arrays(
-                *(grid.spread(Poly({((table, lag),): Fraction(1)})).get((), 0 * size), size)
-            )
-            if (numbers < 0).any() or (held[numbers == 0] > 0).any():
+        for parts in self._parts(m):
+            try:
+                grid = Grid(terms, [m, Poly({})], parts)
+                lo, hi = grid.range(grid.spread(m))
+            except Unproved:
                 continue
-            weight = max((-(-int(h) // int(n)) for h, n in zip(held[numbers > 0], numbers[numbers > 0], strict=True)))
-            amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
-            found = potential(terms.language, amounts)
-            most = terms.language.total(amounts, *found)
-            if best is None or most < best[0]:
-                name = terms.atoms[table].name
-                best = most, ["total", terms.atoms[atom].name, [[name, lag, weight]], [], written(found)]
-        if best is not None and best[0] < max(map(abs, terms.atom_range(atom))):
+            size = np.maximum(np.abs(lo), np.abs(hi))
+            for table, lag in sorted(self._tables(m, 0) | {(0, 0)}):
+                spread = grid.spread(Poly({((table, lag),): Fraction(1)})) if table else {(): 0 * size + 1}
+                numbers, held = np.broadcast_arrays(spread.get((), 0 * size), size)
+                if (numbers < 0).any() or (held[numbers == 0] > 0).any():
+                    continue
+                pairs = zip(held[numbers > 0], numbers[numbers > 0], strict=True)
+                weight = max((-(-int(h) // int(n)) for h, n in pairs), default=0)
+                amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
+                found = potential(terms.language, amounts)
+                most = terms.language.total(amounts, *found)
+                if best is None or most < best[0]:
+                    row = [[terms.atoms[table].name, lag, weight]]
+                    best = most, ["total", terms.atoms[atom].name, row, self._written(parts), written(found)]
+        lo, hi = terms.atom_range(atom)
+        if best is not None and best[0] < max(-lo, hi):
             yield best[1]
+
+    def _written(self, parts: Sequence[Parts]) -> list:
+        return [[self.terms.atoms[a].name, lag, list(cuts)] for a, lag, cuts in parts]
 
     def _tables(self, p: Poly, back: int) -> set[tuple[int, int]]:
         found = set()
