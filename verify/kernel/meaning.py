@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import lcm
+from typing import Any
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit
-from verify.kernel.claims import Ledger
+from verify.kernel.claims import Ledger, entries, fraction
 from verify.kernel.exact import product, whole
+from verify.kernel.facts import Weighed
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.mixers import Number
 from verify.kernel.normal import Normal
+from verify.kernel.rules import weighed
 from verify.kernel.terms import Mono, Poly, Terms
 
 _MOST_ROWS, _MOST_PRODUCTS = 1 << 10, 1 << 32
@@ -38,6 +41,10 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
         padded = np.zeros((letters, matrix.shape[1]))
         padded[: len(matrix)] = -matrix
         parts += [(padded[:, j], p) for j, p in enumerate(held)]
+    for token, column, flag in _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r)):
+        if token >= letters:
+            raise Unproved(f"a rule names letter {token}, and the language has {letters}")
+        parts.append((-np.eye(letters)[token] * float(column), flag))
     for numbers, p in parts:
         if p.terms and numbers.any():
             c, q = p.primitive
@@ -50,6 +57,44 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
             left[normal.of(polys[key])].append(column)
     for r, p in _rows(ledger, left, normal):
         ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
+
+
+def _score(terms: Terms, parts: Sequence[tuple[Column, Poly]], r: int) -> Poly:
+    return terms.add([(dyadic(numbers[r]), p) for numbers, p in parts if numbers[r]])
+
+
+def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> list[tuple[int, Fraction, Poly]]:
+    """(token, what it adds, flag) of each rule: rule i of n adds 2^(n − 1 − i)·W, with one W that is larger than every
+    lead of a score over that of a token with a rule. So the first rule whose flag is 1 decides, whatever W is.
+
+    missing: what the weights score, less the scores that the rules decide over.
+    """
+    rules, terms = circuit.rules(), ledger.terms
+    if not rules:
+        return []
+    found: list[Weighed] = []
+
+    def make(number: int, claim: Any) -> Weighed:
+        kind, weight = entries(claim, 2)
+        if kind != "weight" or found:
+            raise Unproved("the rules over scores need one weight")
+        found.append(weighed(number, fraction(weight)))
+        return found[0]
+
+    lanes = [(m, p) for matrix, held in circuit.scores() for m, p in zip(matrix.T, held, strict=True)]
+    heights = max(len(m) for m, _ in lanes)
+    scores = [_score(terms, lanes, r) for r in range(heights)]
+    leads = [terms.add([(Fraction(1), s), (Fraction(-1), scores[token])]) for token, _ in rules for s in scores]
+
+    def check() -> Fraction:
+        if not found or any(terms.range(lead)[1] >= found[0].weight for lead in leads):
+            raise Unproved("the weight of the rules over scores is not shown to exceed every lead")
+        found[0].used = True
+        return found[0].weight
+
+    token, flag = rules[-1]
+    weight = ledger.until("the rules", [missing(token), flag, *leads], check, make)
+    return [(t, weight * 2 ** (len(rules) - 1 - i), f) for i, (t, f) in enumerate(rules)]
 
 
 def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> list[tuple[int, Poly]]:

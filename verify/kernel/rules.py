@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from verify.kernel.cases import Grid, Parts
-from verify.kernel.facts import Absorbed, Cell, Ranged, Times
+from verify.kernel.facts import Absorbed, Cell, Ranged, Times, Weighed
 from verify.kernel.floats import UNITS, Unproved, is_power
 from verify.kernel.terms import Poly, Terms
 
@@ -100,3 +100,8 @@ def times(
     """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
     places = np.arange(terms.language.tokens)
     return Times(claim, [terms.language.total((places == a).astype(object), *potential) for a in letters])
+
+
+def weighed(claim: int, weight: Fraction) -> Weighed:
+    """The last rule over scores may add any number that exceeds every lead; that it does is checked where it is used."""
+    return Weighed(claim, weight)

@@ -13,8 +13,9 @@ import numpy as np
 
 from verify.kernel.cases import Grid, Parts
 from verify.kernel.floats import UNITS, Unproved, is_power
+from verify.kernel.normal import Normal
 from verify.kernel.terms import Poly, Terms
-from verify.prover.potentials import potential, written
+from verify.prover.potentials import number, potential, written
 
 Claim = list[Any]
 _MOST_CUTS, _MOST_VALUES = 256, 64
@@ -41,6 +42,12 @@ class Search:
         if place == "the task" and self._new(place):
             amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
             yield ["times", written(potential(self.terms.language, amounts))]
+        if place == "the rules" and self._new(place):
+            normal = Normal(self.terms)
+            (c, p), (d, flag) = (normal.of(q).primitive for q in subjects[:2])
+            weight = c / d if p.key == flag.key else c * sum(map(abs, p.terms.values()))
+            if weight > 0:
+                yield ["weight", number(weight)]
         yield from self._totals(subjects)
         for p in subjects:
             yield from self._cut(p)
