@@ -3,8 +3,8 @@
     (z, xBC, δ) = in_proj(u)    (x̂, B, C) = silu(conv(xBC))    Δ = softplus(δ + dt_bias), one per head
     h ← exp(ΔA) h + Δ B x̂      y = C h + D x̂                  out = out_proj(norm(y · silu(z)))
 
-The heads stand in n_groups groups, each with B, C and a norm of its own. The scan runs in chunks: it multiplies C·B first
-and takes exp of sums of Δ·A.
+The heads stand in n_groups groups, each with B, C and a norm of its own. The scan runs in chunks: it multiplies C·B
+first and takes exp of sums of Δ·A.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from verify.kernel.mamba import check_factors, convolved, project, state_output
 from verify.kernel.mixers import ONE, Floats, Number
 
 
-def mamba2_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.ndarray], config: dict[str, Any]) -> list:
+def mamba2_block(
+    f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.ndarray], config: dict[str, Any]
+) -> list:
     """What the mixer adds to every lane."""
     inner, p, groups, n = (config[k] for k in ("intermediate_size", "head_dim", "n_groups", "state_size"))
     in_proj, wide = w["in_proj.weight"], 2 * inner + 2 * groups * n
@@ -53,7 +55,9 @@ def _step(
     """Δ of a head, and its |A|: 0, or 1 where a whole chunk's sum of Δ is exact (Activations.decays_of_a_chunk)."""
     step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
     limits, top = config.get("time_step_limit"), f.size(step)
-    if not (isinstance(limits, list) and [type(x) for x in limits] == [float] * 2 and limits[0] == 0 <= top <= limits[1]):
+    if not (
+        isinstance(limits, list) and [type(x) for x in limits] == [float] * 2 and limits[0] == 0 <= top <= limits[1]
+    ):
         raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
     if step.loose or top and rate not in ((0, 0), (1, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
@@ -62,7 +66,9 @@ def _step(
     return step, rate
 
 
-def _check_scores(f: Floats, place: str, step: Number, x: Number, write: Sequence[Number], read: Sequence[Number]) -> None:
+def _check_scores(
+    f: Floats, place: str, step: Number, x: Number, write: Sequence[Number], read: Sequence[Number]
+) -> None:
     """Σ_n C_n B_n, for every channel, and Δ times that: all is positive, and each sum exact (lemma of every entry)."""
     live = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
     reach = sum((f.size(b) * f.size(c) for b, c in live), Fraction(0))

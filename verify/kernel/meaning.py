@@ -121,8 +121,8 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     """Without the groups of states that add up to 0 for all letters at once.
 
     States are linear (States.states_are_linear): of one kind and flag, at one lag, multiplied by the same, and storing
-    table_k(present letter) · the same, they add up to 0 where Σ_k column_k · table_k is 0 for each letter that is scored
-    and each that is stored.
+    table_k(present letter) · the same, they add up to 0 where Σ_k column_k · table_k is 0 for each letter that is
+    scored and each that is stored.
     """
     groups: dict[tuple, list[tuple[Mono, Column]]] = defaultdict(list)
     for m in by_mono:

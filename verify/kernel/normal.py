@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from verify.kernel.terms import Poly, Terms, constant
 
-
 _ONE = Fraction(1)
 _MOST_FLAGS = 6
 

@@ -1,10 +1,10 @@
 """Exact values as polynomials over integer-valued atoms.
 
 An *atom* is a number at every position of a sequence: a table of the letter there; relu(q) of a polynomial q; the
-running sum of a monomial, Σ_(s<=t) m(s); a count, that sum after the last position whose flag f was 1; or a latch, the m of the last position whose flag f was 1, and 0 before any.
-An atom seen `lag` positions back is 0 at the first `lag` positions. A *monomial* is a product of such, sorted; the
-empty one is the number 1. A *polynomial* is Σ coefficient · monomial with dyadic coefficients. Terms are built here
-and from the files only: no claim states one.
+running sum of a monomial, Σ_(s<=t) m(s); a count, that sum after the last position whose flag f was 1; or a latch,
+the m of the last position whose flag f was 1, and 0 before any. An atom seen `lag` positions back is 0 at the first
+`lag` positions. A *monomial* is a product of such, sorted; the empty one is the number 1. A *polynomial* is Σ
+coefficient · monomial with dyadic coefficients. Terms are built here and from the files only: no claim states one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def constant(x: Fraction | int) -> Poly:
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """kind: "table", "relu", "sum", "count" or "latch". name: a digest of the content. table: whole numbers by letter. of: what
+    """kind: "table", "relu", "sum", "count" or "latch". name: a digest of the content. table: whole numbers by
+    letter. of: what
     is bent, or the monomial that is summed or stored; flag: when it is stored or lost. range: from its parts' ranges."""
 
     kind: str

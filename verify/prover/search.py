@@ -18,7 +18,7 @@ from verify.kernel.terms import Poly, Terms
 from verify.prover.potentials import number, potential, written
 
 Claim = list[Any]
-_MOST_CUTS, _MOST_VALUES = 256, 64
+_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 13
 
 
 class Search:
@@ -67,7 +67,7 @@ class Search:
         known = self.terms.cells(q)[1]
         for parts in self._parts(q):
             try:
-                found = Grid(self.terms, [q], parts).cells(q)
+                found = self._grid([q], parts).cells(q)
             except Unproved:
                 continue
             better = min(c.lo for c in found) > known[0].lo or max(c.hi for c in found) < known[0].hi
@@ -144,7 +144,7 @@ class Search:
         best: tuple[Fraction, Claim] | None = None
         for parts in self._parts(m):
             try:
-                grid = Grid(terms, [m, Poly({})], parts)
+                grid = self._grid([m], parts)
                 lo, hi = grid.range(grid.spread(m))
             except Unproved:
                 continue
@@ -165,6 +165,13 @@ class Search:
         lo, hi = terms.atom_range(atom)
         if best is not None and best[0] < max(-lo, hi):
             yield best[1]
+
+    def _grid(self, polys: Sequence[Poly], parts: Sequence[Parts]) -> Grid:
+        """The cases of a claim, where these are few."""
+        grid = Grid(self.terms, polys, parts)
+        if grid.cases > _MOST_CASES:
+            raise Unproved(f"{grid.cases} cases are too many to try")
+        return grid
 
     def _written(self, parts: Sequence[Parts]) -> list:
         return [[self.terms.atoms[a].name, lag, list(cuts)] for a, lag, cuts in parts]
