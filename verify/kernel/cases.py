@@ -20,7 +20,7 @@ from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved
 from verify.kernel.terms import Mono, Poly, Terms
 
-MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 18, 1 << 24, 1 << 12
+MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 18, 1 << 12
 
 Array = np.ndarray
 Spread = dict[Mono, Array]  # a polynomial with an array of coefficients for each monomial of states

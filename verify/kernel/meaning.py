@@ -41,10 +41,10 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
         padded = np.zeros((letters, matrix.shape[1]))
         padded[: len(matrix)] = -matrix
         parts += [(padded[:, j], p) for j, p in enumerate(held)]
-    for token, column, flag in _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r)):
-        if token >= letters:
-            raise Unproved(f"a rule names letter {token}, and the language has {letters}")
-        parts.append((-np.eye(letters)[token] * float(column), flag))
+    for token, added, flag in _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r)):
+        if Fraction(float(added)) != added:
+            raise Unproved(f"a rule adds {added} to the score of letter {token}")
+        parts.append((-np.eye(letters)[token] * float(added), flag))
     for numbers, p in parts:
         if p.terms and numbers.any():
             c, q = p.primitive
@@ -82,8 +82,12 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
         return found[0]
 
     lanes = [(m, p) for matrix, held in circuit.scores() for m, p in zip(matrix.T, held, strict=True)]
-    heights = max(len(m) for m, _ in lanes)
-    scores = [_score(terms, lanes, r) for r in range(heights)]
+    if any(len(m) > terms.language.tokens for m, _ in lanes):
+        raise Unproved("the rules decide over more scores than there are letters")
+    padded = [(np.pad(m, (0, terms.language.tokens - len(m))), p) for m, p in lanes]
+    scores = [_score(terms, padded, r) for r in range(terms.language.tokens)]
+    if any(token >= len(scores) for token, _ in rules):
+        raise Unproved("a rule names no letter of the language")
     leads = [terms.add([(Fraction(1), s), (Fraction(-1), scores[token])]) for token, _ in rules for s in scores]
 
     def check() -> Fraction:
@@ -132,7 +136,7 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
             (of,) = atom.of.terms
             present = [f for f in of if f[1] == 0 and terms.atoms[f[0]].kind == "table"]
             rest = tuple(f for f in of if f not in present)
-            stored = terms.atoms[present[0][0] if present else 0].table
+            stored = np.asarray(terms.atoms[present[0][0] if present else 0].table)
             groups[tuple(f for f in m if f != (a, lag)), lag, atom.kind, atom.flag.key, rest].append((m, stored))
     left = dict(by_mono)
     for found in groups.values():

@@ -233,7 +233,7 @@ class Floats:
         return self._counted(place, written, flag)
 
     def _counted(self, place: str, written: Number, flag: Poly) -> Number:
-        """A state that keeps, but where the flag is 1: there it is lost, and nothing is written (States.counted_since_reset)."""
+        """A state that is lost where the flag is 1, where nothing is written (States.counted_since_reset)."""
         lost = self.terms.times(written.poly, flag)
 
         def check() -> None:

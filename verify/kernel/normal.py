@@ -70,7 +70,7 @@ class Normal:
     def _relu(self, q: Poly, flags: int) -> Poly:
         """relu(u + c·v) = relu(u) + v·(relu(u + c) − relu(u)) for a flag v (Identities.few_values)."""
         terms = self.terms
-        flag = next((m for m in sorted(q.terms) if m and terms.range(Poly({m: _ONE})) == (0, 1)), None)
+        flag = next((m for m in sorted(q.terms) if m and list(map(int, terms.range(Poly({m: _ONE})))) == [0, 1]), None)
         if flag is not None and flags:
             v, c = Poly({flag: _ONE}), q.terms[flag]
             u = terms.add([(_ONE, q), (-c, v)])

@@ -103,5 +103,5 @@ def times(
 
 
 def weighed(claim: int, weight: Fraction) -> Weighed:
-    """The last rule over scores may add any number that exceeds every lead; that it does is checked where it is used."""
+    """The last rule over scores may add any number that exceeds every lead, which is checked where it is used."""
     return Weighed(claim, weight)

@@ -75,8 +75,8 @@ def constant(x: Fraction | int) -> Poly:
 @dataclass(frozen=True, eq=False)
 class Atom:
     """kind: "table", "relu", "sum", "count" or "latch". name: a digest of the content. table: whole numbers by
-    letter. of: what
-    is bent, or the monomial that is summed or stored; flag: when it is stored or lost. range: from its parts' ranges."""
+    letter. of: what is bent, summed or stored; flag: when it is stored or lost. range: from its parts' ranges.
+    """
 
     kind: str
     name: str

@@ -18,7 +18,8 @@ from verify.kernel.terms import Poly, Terms
 from verify.prover.potentials import number, potential, written
 
 Claim = list[Any]
-_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 13
+_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 10
+_BUDGET = 1 << 20  # cases times terms, of all that one search looks at
 
 
 class Search:
@@ -28,6 +29,7 @@ class Search:
         self.terms = terms
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
+        self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
         claim = next(self._ideas(place, subjects), None)
@@ -115,7 +117,7 @@ class Search:
 
     def _crossings(self, q: Poly, back: int, cuts: dict[tuple[int, int], set[int]]) -> None:
         try:
-            spread = Grid(self.terms, [Poly(q.terms)]).spread(q)
+            spread = self._grid([q], []).spread(q)
         except Unproved:
             return
         states = [m for m in spread if m]
@@ -162,14 +164,14 @@ class Search:
                 if best is None or most < best[0]:
                     row = [[terms.atoms[table].name, lag, weight]]
                     best = most, ["total", terms.atoms[atom].name, row, self._written(parts), written(found)]
-        lo, hi = terms.atom_range(atom)
-        if best is not None and best[0] < max(-lo, hi):
+        if best is not None and best[0] < max(map(abs, terms.atom_range(atom))):
             yield best[1]
 
     def _grid(self, polys: Sequence[Poly], parts: Sequence[Parts]) -> Grid:
         """The cases of a claim, where these are few."""
         grid = Grid(self.terms, polys, parts)
-        if grid.cases > _MOST_CASES:
+        self._spent += grid.cases * sum(len(p.terms) for p in polys)
+        if grid.cases > _MOST_CASES or self._spent > _BUDGET:
             raise Unproved(f"{grid.cases} cases are too many to try")
         return grid
 
@@ -205,6 +207,10 @@ class Search:
                     if i not in chosen and size**2 * len(lanes) * 2 >= least**2 / UNITS:
                         yield from self._totals([p])
                         yield from self._cut(p)
+                sizes = [max(map(abs, self.terms.range(p))) for i, p in enumerate(lanes) if i not in chosen]
+                if sum(x**2 for x in sizes) * UNITS >= least**2:
+                    told = f"{float(least):.4g} does not hide lanes of up to {float(max(sizes)):.4g}"
+                    raise Unproved(f"{place}: {told}, and the search finds no closer bounds")
                 if self._new("ballast", place):
                     yield ["ballast", chosen]
                 return
