@@ -127,6 +127,12 @@ def _each(function: Any, values: np.ndarray) -> Numbers:
     return out
 
 
+def _plain(values: Numbers) -> Numbers:
+    """Fractions that are integers as integers, which are added some ten times faster."""
+    plain = lambda x: x.numerator if type(x) is Fraction and x.denominator == 1 else x
+    return np.frompyfunc(plain, 1, 1)(values)
+
+
 def selective_scan(
     kind: Kind, u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, initial_state=None,
     seq_idx=None,
@@ -185,12 +191,12 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
     h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=object) if initial is None else initial
     y = np.empty(u.shape, dtype=object)
     with localcontext(Near.context):
+        decay, written = _each(kind.exp, delta[..., None] * A), _plain((delta * u)[..., None] * B)
         for t in range(length):
             if seq_idx is not None and t:
                 begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
                 h = np.where(begins[:, None, None], kind.of(0), h)
-            decay = _each(kind.exp, delta[:, t, :, None] * A)
-            h = decay * h + (delta[:, t] * u[:, t])[..., None] * B[:, t]
+            h = decay[:, t] * h + written[:, t]
             y[:, t] = (h * C[:, t]).sum(axis=-1)
         y = y if D is None else y + D * u
         y = y if z is None else y * _each(kind.silu, z)

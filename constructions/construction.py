@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
 from compiler.language.circuit import Circuit
 from verify.arguments import at_least
@@ -191,6 +192,13 @@ class Construction(CircuitFamily):
             raise ValueError(
                 f"{self.name} would have {shown(self.letters())} tokens, and at most {LARGEST_ALPHABET} work"
             )
+        beyond = too_large(self.least_parameters(), free_bytes(), "would have at least")
+        if beyond is not None:
+            raise ValueError(beyond)
+
+    def least_parameters(self) -> int:
+        """How many parameters the language model has at least, where the sizes alone tell; 0 where they do not."""
+        return 0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 _UNLIMITED = 1 << 60
+_BYTES_OF_PARAMETER = 8  # of memory to build, check and save it, as measured: 1.7 times its four, and a margin
+
+
+def too_large(parameters: int, free: int | None, said: str = "has") -> str | None:
+    """Why a language model of so many parameters is not built where so many bytes are free; None where it is.
+
+    said: how sure the number is, such as "would have at least".
+    """
+    needed = _BYTES_OF_PARAMETER * parameters
+    if free is None or needed <= free:
+        return None
+    return (
+        f"the language model {said} {parameters:,} parameters, building it takes about {needed / 1e9:.1f} GB of "
+        f"memory, and {free / 1e9:.1f} GB are free; choose smaller sizes, or a machine with more memory"
+    )
 
 
 def free_bytes() -> int | None:

@@ -1,5 +1,6 @@
 """JSON as checkpoints hold it: one text for each value, and readers that nothing hostile can stop or fool."""
 
+import itertools
 import json
 from math import isfinite
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 from compiler.artifact.errors import CheckpointError
 
 LARGEST_FILE = 1 << 25  # bytes of one JSON file; the circuit of 4,096 keys in a vocabulary of 128,256 has 2^24
+MOST_OBJECTS = 1 << 17  # of one JSON value, each of which costs as much as some hundred bytes: 8 for each operation
+MOST_LISTS = 1 << 20
 
 
 def canonical_json(content: Any) -> str:
@@ -37,8 +40,19 @@ def read_json(path: Path) -> Any:
 
 
 def strict_value(text: str) -> Any:
-    """The JSON value of a text; ValueError also for NaN, infinities and a key that stands twice in one object."""
-    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_object)
+    """The JSON value of a text; ValueError also for NaN, infinities, a key that stands twice in one object, and more
+    than 2^20 lists or 2^17 objects, as soon as they are passed.
+    """
+    if text.count("[") > MOST_LISTS:
+        raise ValueError(f"it has more than {MOST_LISTS} lists, and JSON files of ours have no more")
+    count = itertools.count(1)
+
+    def counted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if next(count) > MOST_OBJECTS:
+            raise ValueError(f"it has more than {MOST_OBJECTS} objects, and JSON files of ours have no more")
+        return _object(pairs)
+
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=counted)
 
 
 def same_json(one: Any, other: Any) -> bool:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from compiler.analysis.affine_form import ONE
 from compiler.artifact.files import tensor_shapes
-from compiler.artifact.free_memory import free_bytes
+from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.model import Stack
 from compiler.artifact.model_layout import bare_layout, language_model_layout
 from compiler.artifact.read_back import check_around_blocks, check_table
@@ -37,7 +37,6 @@ from compiler.targets.tensors import exact_float32
 
 _AT_ONCE = 1 << 18  # numbers that the cache holds
 LARGEST_MODEL = 1 << 33  # parameters: 32 GiB in float32
-_BYTES_OF_PARAMETER = 8  # of memory to build, check and save it, as measured: 1.7 times its four, and a margin
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,13 +273,9 @@ def _check_size(config: dict, most: int) -> None:
         sizes = f"d_model {told['d_model']}, d_state {told['d_state']}, {config['vocab_size']} tokens"
         reason = f"the language model would have {parameters:,} parameters ({sizes}), and at most {most:,} are built"
         raise CompileError([(None, f"{reason}; choose smaller sizes, or package it with bare()")])
-    needed, free = _BYTES_OF_PARAMETER * parameters, free_bytes()
-    if free is not None and needed > free:
-        reason = (
-            f"the language model has {parameters:,} parameters, building it takes about {needed / 1e9:.1f} GB of "
-            f"memory, and {free / 1e9:.1f} GB are free"
-        )
-        raise CompileError([(None, f"{reason}; choose smaller sizes, or a machine with more memory")])
+    beyond = too_large(parameters, free_bytes())
+    if beyond is not None:
+        raise CompileError([(None, beyond)])
 
 
 def _special_score(compiled: Compiled, bounds: np.ndarray) -> float:

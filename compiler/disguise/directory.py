@@ -32,6 +32,7 @@ from compiler.artifact.weights_file import read_tensors
 from compiler.disguise.draw import LEVELS
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key
+from compiler.disguise.noise import WHERE
 from compiler.disguise.steps import Step, Tensors
 
 BESIDE = (MANIFEST, CARD, ANSWERS, GRAPH)  # of the plain checkpoint, which the key keeps
@@ -116,9 +117,15 @@ def noise_of(directory: Path) -> dict[str, Any] | None:
 def said_of_noise(noise: Mapping[str, Any]) -> str:
     """What is known of a model with noise, in words."""
     share = "every sequence" if noise["every_sequence"] else f"{noise['sequences']:,} sequences"
+    if "lead" in noise:
+        proved = f"proved for every input of its promise: the right letter leads by {noise['lead']:.3g} or more"
+    else:
+        why = f" ({noise['unproved']})" if "unproved" in noise else ""
+        proved = f"nothing of it is proved for other inputs{why}"
+    where = WHERE[noise.get("where", "all")]
     return (
-        f"noise {noise['epsilon']:g}; on {share} of its tasks {noise['right']:,} of {noise['answers']:,} answers are "
-        f"right, a logit is off by at most {noise['largest_change']:.3g}; nothing of it is proved for other inputs"
+        f"noise {noise['epsilon']:g} in {where}; on {share} of its tasks {noise['right']:,} of {noise['answers']:,} "
+        f"answers are right, a logit is off by at most {noise['largest_change']:.3g}; {proved}"
     )
 
 

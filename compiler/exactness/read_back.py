@@ -208,12 +208,18 @@ class _Features:
         return sparse.csr_array((np.array(values, float), (np.array(rows, int), np.array(numbers, int))), shape=shape)
 
 
-def keys(matrix: sparse.csr_array) -> list[bytes]:
-    """The nonzero entries of each row and where they stand; b"" for an empty one."""
+def canonical(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The matrix with the nonzero entries of each row once and in order, and no others."""
     if not (isinstance(matrix, sparse.csr_array) and matrix.has_canonical_format and matrix.data.all()):
         matrix = sparse.csr_array(matrix, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
+    return matrix
+
+
+def keys(matrix: sparse.csr_array) -> list[bytes]:
+    """The nonzero entries of each row and where they stand; b"" for an empty one."""
+    matrix = canonical(matrix)
     places, values, ends = matrix.indices.astype(np.int64), matrix.data, matrix.indptr.tolist()
     spans = zip(ends[:-1], ends[1:], strict=True)
     return [places[start:stop].tobytes() + values[start:stop].tobytes() for start, stop in spans]

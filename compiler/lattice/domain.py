@@ -51,6 +51,10 @@ class Domain:
         """The same for equal lanes."""
         return b"".join(part.tobytes() for part in (self.units, self.low, self.high, self.totals))
 
+    def equals(self, other: Domain) -> bool:
+        """Whether both say the same."""
+        return self.l1 == other.l1 and self.content == other.content
+
     @cached_property
     def step(self) -> Fraction:
         """The unit of the whole stream: 0 where a lane is real, 1 where all are 0."""

@@ -7,9 +7,21 @@ from compiler.language.circuit import Circuit
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
+MOST_OPERATIONS = 50_000  # some minutes of one core
+
 
 def check(circuit: Circuit) -> None:
-    """Raise CompileError naming every operation whose operands do not fit it."""
+    """Raise CompileError naming every operation whose operands do not fit it, or the number of operations alone."""
+    if len(circuit.streams) > MOST_OPERATIONS:
+        raise CompileError(
+            [
+                (
+                    None,
+                    f"circuit {circuit.name!r} has {len(circuit.streams):,} operations, and {MOST_OPERATIONS:,} are "
+                    "compiled at most; compile its parts and join them with construct compose",
+                )
+            ]
+        )
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         reasons += [(stream, problem) for problem in stream.operation.problems(*(s.type for s in stream.inputs))]

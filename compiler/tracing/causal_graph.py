@@ -17,7 +17,9 @@ edges   source, target: ids; key: which operand it is; lag: how many positions b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import networkx as nx
@@ -35,12 +37,25 @@ def causal_graph(compiled: Compiled) -> dict[str, Any]:
     place = {variable.stream: i for i, variable in enumerate(variables)}
     graph = nx.MultiDiGraph(**_facts(compiled, place))
     writers = _writers(compiled)
-    for i, variable in enumerate(variables):
-        graph.add_node(i, **_node(variable, writers))
+    with _uncollected():
+        for i, variable in enumerate(variables):
+            graph.add_node(i, **_node(variable, writers))
     for reader, at in place.items():
         for operand, source in enumerate(reader.inputs):
             graph.add_edge(place[source], at, key=operand, lag=_lag(reader))
     return nx.node_link_data(graph, edges="edges")
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector, which looks at a million short lists again and again and finds nothing to free."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _facts(compiled: Compiled, place: Mapping[Stream, int]) -> dict[str, Any]:

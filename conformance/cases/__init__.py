@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from conformance.cases.around import conv_cases, norm_cases
 from conformance.cases.curves import curve_cases
 from conformance.cases.delta import delta_cases
@@ -17,6 +19,17 @@ OPERATIONS = (*CROSSED, "delta_rule")
 
 def cases(op: str, full: bool = False) -> list[Case]:
     """All cases of an operation in the order of their stages; full: long sequences and wide layers as well."""
+    return drawn(op, True) if full else [*_kept(op)]
+
+
+@cache
+def _kept(op: str) -> tuple[Case, ...]:
+    """Drawn once in a process: every kernel gets copies of their operands."""
+    return tuple(drawn(op))
+
+
+def drawn(op: str, full: bool = False) -> list[Case]:
+    """The same, drawn and computed anew."""
     if op in ("selective_scan", "ssd"):
         found = [*scan_cases(op, full), *curve_cases(op)]
     elif op == "delta_rule":

@@ -64,7 +64,10 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
             mistake = _mistake(model_case, mode, told, named) if explain and finding.status == "failed" else None
             named = mistake.beside if mistake else named
             heard.append(_Heard(mode, finding, mistake))
-    yield from _with_causes(heard, model_case)
+        if not explain:  # at once: who has heard enough runs no more of them
+            yield heard[-1].finding
+    if explain:
+        yield from _with_causes(heard, model_case)
     yield _states(model, model_case)
 
 

@@ -141,13 +141,13 @@ def passed(built: Built, results: dict[str, Verification]) -> bool:
     return total.within and (built.construction.promise() == "random" or total.passed)
 
 
-def exact_rate_of_contrasts(
+def contrasts(
     built: Built, samples: int, seed: int, progress: Callable[[str, int], Callable[[int], None]] = NO_PROGRESS
-) -> dict[str, float]:
-    """The rate of sequences that each contrasting circuit's real module answers completely, of the first random ones
-    that the construction's first task was verified on. Fewer than `samples` where these are beyond the budget.
+) -> dict[str, Verification]:
+    """What each contrasting circuit's real module answers of the first random sequences that the construction's first
+    task was verified on. Fewer than `samples` where these are beyond the budget.
     """
-    task, rates = built.construction.tasks()[0], {}
+    task, found = built.construction.tasks()[0], {}
     for other in built.construction.contrasts():
         circuit = other.compiled()
         scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
@@ -156,9 +156,8 @@ def exact_rate_of_contrasts(
         batches = chosen_batches(task, "random", few, seed, cost, adversarial=False).batches
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}
         name = " ".join(f"--{k} {v}" for k, v in changed.items())
-        result = check(scores, reference_scores(circuit), batches, progress(f"run {name}", few))
-        rates[name] = result.exact_sequences / result.sequences
-    return rates
+        found[name] = check(scores, reference_scores(circuit), batches, progress(f"run {name}", few))
+    return found
 
 
 def divergence(built: Built, stack: Stack, verification: Verification) -> str | None:

@@ -14,7 +14,8 @@ import torch
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import foreign_files, tensor_differences, text_differences
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import MANIFEST, WEIGHTS
+from compiler.artifact.files import CIRCUIT, CONFIG, MANIFEST, WEIGHTS
+from compiler.artifact.json_files import read_json
 from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
@@ -24,13 +25,18 @@ from compiler.disguise.draw import COLUMNS, LANES, Disguise, draw
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.facts import facts_of
 from compiler.disguise.key import Key
-from compiler.disguise.noise import noise
+from compiler.disguise.noise import HEAD, noise
 from compiler.disguise.steps import Tensors, applied
+from compiler.language.data import language_to_data
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import proof_of, verdict_of
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
-from verify.checker.check import Verdict, check
+from verify.checker.arithmetic.model import prove_arithmetic
+from verify.checker.arithmetic.perturbed import lead_of
+from verify.checker.check import Verdict, check, prove
+from verify.checker.files import in_memory
+from verify.checker.formats import Rejected
 from verify.samples import EXHAUSTIVE_LIMIT, Cost, chosen_batches
 from verify.tasks.task import IGNORED, Batch
 
@@ -55,9 +61,17 @@ class Disguised:
 
 
 def disguise_checkpoint(
-    directory: Path, out: Path, level: int, seed: int, certify: bool = True, samples: int = 100, epsilon: float = 0
+    directory: Path,
+    out: Path,
+    level: int,
+    seed: int,
+    certify: bool = True,
+    samples: int = 100,
+    epsilon: float = 0,
+    where: str = "all",
 ) -> Disguised:
-    """Write the checkpoint in another basis to `out`, and return its key. epsilon: noise on every weight behind that.
+    """Write the checkpoint in another basis to `out`, and return its key. epsilon: noise on every weight behind that;
+    where: "head" for noise on the head's weights only.
 
     DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, of weights that are not what
     their circuit compiles to, and where nothing that the level adds is proved.
@@ -78,11 +92,36 @@ def disguise_checkpoint(
             raise DisguiseError(
                 f"--noise {epsilon:g}: noise is for float32, and {directory} is {built.compiled.dtype}."
             )
-        step = noise(found.tensors, epsilon, seed)
-        found = replace(found, steps=[*found.steps, step], tensors=applied([step], found.tensors))
-        measured = {"epsilon": epsilon} | _measured(built, found, samples)
+        step = noise(found.tensors, epsilon, seed, where)
+        exact, noisy = found.tensors, applied([step], found.tensors)
+        found = replace(found, steps=[*found.steps, step], tensors=noisy)
+        measured = {"epsilon": epsilon, "where": where} | _measured(built, found, samples)
+        if where == "head" and proof is not None:
+            measured |= lead_with_noise(built.model.config, exact, noisy, _promise(built), proof)
     key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured)
     return Disguised(found, key, proof, left_out, logits, sequences, measured)
+
+
+def _promise(built: Built) -> dict[str, Any]:
+    return language_to_data(built.compiled.source.token_language) | {"dtype": built.compiled.dtype}
+
+
+def lead_with_noise(
+    config: dict[str, Any], exact: Tensors, noisy: Tensors, promise: dict[str, Any], proof: Verdict
+) -> dict[str, Any]:
+    """The least lead of the right letter with noise in the head, {"lead": x}, or why none is proved, {"unproved": …}.
+
+    proof: the verdict on the exact weights.
+    """
+    if not proof.accepted or proof.task is not None or proof.margin is None:
+        return {"unproved": "of the exact weights no lead of the right letter is proved"}
+    try:
+        checkpoint = in_memory(config, exact, promise)
+        head = in_memory(config, noisy, promise).tensors[HEAD]
+        lead = lead_of(prove_arithmetic(checkpoint), head, proof.margin, checkpoint.language.tokens)
+    except Rejected as reason:
+        return {"unproved": str(reason)}
+    return {"lead": float(lead)}
 
 
 @torch.no_grad()
@@ -193,7 +232,17 @@ def verify_disguised(
     return Finding(run, stack, [f"the disguised checkpoint: {c}" for c in complaints], None, results, proof_of(run))
 
 
-def prove_plain(directory: Path, key: Key) -> Verdict:
+@dataclass(frozen=True)
+class Undisguised:
+    """verdict: on the plain checkpoint that a key gives back. noise: what is proved of the weights with noise in the
+    head (`lead_with_noise`); None where there is none.
+    """
+
+    verdict: Verdict
+    noise: dict[str, Any] | None
+
+
+def prove_plain(directory: Path, key: Key) -> Undisguised:
     """The checker's verdict on the plain checkpoint that a key gives back; DisguiseError where it gives another one.
 
     The disguised weights must be what the key makes of the plain ones, bit for bit.
@@ -210,7 +259,25 @@ def prove_plain(directory: Path, key: Key) -> Verdict:
             write_plain(directory, key, plain, out)
         except CheckpointError as reason:
             raise DisguiseError(f"with the key taken back {directory} is not the plain checkpoint.") from reason
-        return check(out)
+        verdict = check(out)
+        if noise_of(directory) is None:
+            return Undisguised(verdict, None)
+        if not verdict.accepted:
+            return Undisguised(verdict, {"unproved": "the plain checkpoint is not proved"})
+        return Undisguised(verdict, _proved_noise(out, key, plain, tensors))
+
+
+def _proved_noise(out: Path, key: Key, plain: Tensors, tensors: Tensors) -> dict[str, Any]:
+    """What is proved of weights with noise: nothing rests on the key, for the exact ones are proved as they stand.
+
+    out: the plain checkpoint; tensors: with noise, which is the key's last step.
+    """
+    exact = applied(key.steps[:-1], plain)
+    if any(exact[name].tobytes() != tensors[name].tobytes() for name in tensors if name != HEAD):
+        return {"unproved": "other weights than the head's have noise"}
+    manifest, circuit, config = (read_json(out / name) for name in (MANIFEST, CIRCUIT, CONFIG))
+    proof = prove(in_memory(config, exact, manifest["promise"]), circuit, manifest.get("task"))
+    return lead_with_noise(config, exact, tensors, manifest["promise"], proof)
 
 
 def key_differences(directory: Path, key: Key, tensors: Tensors, built: Built) -> list[str]:

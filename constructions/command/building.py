@@ -62,7 +62,9 @@ def run(
                 artifact.save(built, results, directory, bare_results, proof, overwrite=overwrite)
             report = artifact.report(built, results, str(directory) if saved else None, bare_results, proof)
         few = min(samples, 1000) if mode != "none" else 0
-        report["contrasts"] = artifact.exact_rate_of_contrasts(built, few, construction.seed, bars) if few else {}
+        others = artifact.contrasts(built, few, construction.seed, bars) if few else {}
+        report["contrasts"] = {name: found.exact_sequences / found.sequences for name, found in others.items()}
+        report["contrast_sequences"] = {name: found.sequences for name, found in others.items()}
         with bars.stage("generate"):
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = runtime_name(built.compiled)

@@ -57,6 +57,9 @@ def disguise(
         float,
         typer.Option(help="also change every weight by up to this share: not exact, and measured [default: none]"),
     ] = 0,
+    noise_in: Annotated[
+        str, typer.Option(help="all: every weight; head: those of the head, and answers are proved by their lead")
+    ] = "all",
     certify: Certify = True,
     as_json: Json = False,
     force: Force = False,
@@ -68,9 +71,9 @@ def disguise(
         from constructions.checkpoints.disguised import disguise_checkpoint
 
         check_out(out, force)
-        check_epsilon(noise)
+        check_epsilon(noise, noise_in)
         place = _key_place(key, out, force)
-        found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise)
+        found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise, noise_in)
         write_whole(place, found.key.text())
     report = _report(found, out, place)
     if as_json:

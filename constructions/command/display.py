@@ -100,7 +100,8 @@ def show_report(report: dict) -> None:
     for left_out in _left_out(report):
         console.print(left_out)
     for name, rate in report.get("contrasts", {}).items():
-        console.print(f"on the same data, {name}: {100 * rate:.1f} % of the sequences right")
+        count = _counted(report["contrast_sequences"][name], "sequence")
+        console.print(f"on the same data, {name}: {100 * rate:.1f} % of {count} right")
     if "runtime" in report:
         console.print(f"ran on: {report['runtime']}")
     if report["out"]:

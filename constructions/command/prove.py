@@ -86,8 +86,13 @@ def _undisguised(directory: Path, key: Path) -> Verdict:
         found = prove_plain(directory, opened)
     except CheckpointError as reason:
         return False, {"version": 1, "accepted": False, "disguise": str(reason)}, [f"not proved: {reason}"]
-    said = f"disguise taken back by {key}: these weights are the plain ones in another basis, bit for bit"
-    return found.accepted, found.to_json() | {"disguise": said}, [said, *found.lines()]
+    said = [f"{key} gives a plain checkpoint back, of which the disguised one is made bit for bit. Of the plain one:"]
+    said += found.verdict.lines()
+    if found.noise is not None:
+        lead = found.noise.get("lead")
+        told = "not proved: " + found.noise["unproved"] if lead is None else f"every right letter leads by {lead:g}"
+        said.append(f"with the noise in its weights: {told}")
+    return found.verdict.accepted, found.verdict.to_json() | {"disguise": said[0], "noise": found.noise}, said
 
 
 def _worth_hashing(path: Path, accepted: bool) -> bool:

@@ -145,6 +145,14 @@ class MQAR(WithMemory, Construction):
         """The blank, keys and values."""
         return 1 + self.kappa + self.vocab
 
+    def least_parameters(self) -> int:
+        """Of embedding, head and the matrices of a block of twice their width, with a state column for each key.
+
+        The width is a power of two, and holds a lane for each key and each bit of a value's code.
+        """
+        width = 1 << (self.kappa + balanced_length(self.vocab) - 1).bit_length()
+        return 2 * width * (self.letters() + 3 * width + 3 * self.kappa) if self.printed else 0
+
     def circuit(self) -> Circuit:
         """Pairs (key at t − 1, value at t) go into a memory; the key at t reads it."""
         alphabet = Alphabet.of("_", k=self.kappa, v=self.vocab)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,6 +41,25 @@ def test_a_case_that_takes_too_much_is_ended_by_the_system(monkeypatch: pytest.M
     monkeypatch.setattr(forked_cases, "LONGEST", 0.1)
     assert forked(spins).given == ["begun"] and "processor time" in (forked(spins).fault or "")
     assert forked(holds).fault == "it ended with exit code 1"
+
+
+def test_a_case_that_waits_is_stopped_and_a_slow_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine stops nothing: what counts is processor time, not the clock."""
+
+    def waits() -> Iterator[str]:
+        yield "begun"
+        time.sleep(30)
+
+    def works() -> Iterator[str]:
+        while time.process_time() < begun + 0.5:
+            pass
+        yield "done"
+
+    monkeypatch.setattr(forked_cases, "IDLE", 0.2)
+    begun = time.process_time()
+    ended = forked(waits)
+    assert ended.given == ["begun"] and "it waited for" in (ended.fault or "")
+    assert forked(works).given == ["done"]
 
 
 def test_a_case_that_raises_or_says_too_much_is_a_failure(

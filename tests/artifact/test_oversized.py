@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -196,6 +197,22 @@ def test_no_reader_reads_100_mb_of_json(name: str, originals: list[Path], tmp_pa
     found, said = verdict(directory)
     assert found != "accepted" and any("100000000" in sentence for sentence in said), said
     assert f"{name} has 100000000 bytes, and the checker reads {budget.JSON_BYTES} at most" in check(directory).reason
+
+
+@pytest.mark.parametrize(("what", "most"), [("{}", budget.JSON_OBJECTS), ("[]", budget.JSON_LISTS)])
+@pytest.mark.parametrize(("name", "key"), [("circuit.json", "groups"), ("tokenizer.json", "added_tokens")])
+def test_no_reader_builds_millions_of_lists_or_objects(
+    what: str, most: int, name: str, key: str, originals: list[Path], tmp_path: Path
+) -> None:
+    """A few bytes each, and each some time in every look at the file: 30 MB of them took over ten seconds."""
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    path = directory / name
+    content = json.loads(path.read_text()) | {key: "HERE"}
+    path.write_text(json.dumps(content).replace('"HERE"', f"[{','.join([what] * (most + 1))}]"))
+    found, said = verdict(directory)
+    assert found != "accepted" and any(f"more than {most}" in sentence for sentence in said), said
+    kind = "objects" if what == "{}" else "lists"
+    assert re.search(rf"{name} has \d+ {kind}, and the checker reads {most} at most", check(directory).reason)
 
 
 def test_natural_sizes_are_within_every_limit() -> None:

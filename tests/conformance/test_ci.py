@@ -10,6 +10,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from conformance.junit import junit
 from conformance.kernel import kernel_named
 from conformance.report import Tested
 from constructions.command.cli import app
+from tests.constructions.test_construct import run
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
@@ -41,12 +43,42 @@ constant = 3
 OPERATION = ("--operation", "channel step")
 
 
+class Said(NamedTuple):
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
     """Where one's own kernel stands, with a module that it imports."""
     (tmp_path / "my_step.py").write_text(STEP)
     (tmp_path / "beside.py").write_text("def decay(dt, A):\n    return (dt[..., None] * A).exp()\n")
     return tmp_path
+
+
+class Here:
+    """The command in this process, in a folder, with what it leaves behind taken away."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str, at: Path) -> Said:
+        with self.monkeypatch.context() as patched:
+            patched.chdir(at)
+            patched.setattr(sys, "path", [*sys.path])  # the folder is put behind it
+            self.capsys.readouterr()
+            code = run("conformance", *arguments)
+        for name in ("my_step", "beside"):
+            sys.modules.pop(name, None)
+        return Said(code, *self.capsys.readouterr())
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Here:
+    return Here(monkeypatch, capsys)
 
 
 def construct(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
@@ -57,12 +89,17 @@ def construct(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=at, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("path", ["my_step:step", "my_step.py:step", "{folder}/my_step.py:step"])
-def test_a_kernel_in_the_current_folder_or_a_file(path: str, folder: Path) -> None:
-    at = folder.parent if "{" in path else folder
-    found = construct("--kernel", path.format(folder=folder), *OPERATION, at=at)
+def test_a_kernel_in_the_current_folder(folder: Path) -> None:
+    found = construct("--kernel", "my_step:step", *OPERATION, at=folder)
     assert found.returncode == 0, found.stderr
     assert found.stdout.splitlines()[-1].startswith("right: all ")
+
+
+@pytest.mark.parametrize("path", ["my_step.py:step", "{folder}/my_step.py:step"])
+def test_a_kernel_in_a_file(path: str, folder: Path, here: Here) -> None:
+    found = here("--kernel", path.format(folder=folder), *OPERATION, at=folder.parent if "{" in path else folder)
+    assert found.code == 0, found.err
+    assert found.out.splitlines()[-1].startswith("right: all ")
 
 
 def test_the_folder_of_a_kernel_is_looked_in_last(folder: Path, monkeypatch) -> None:
@@ -89,10 +126,10 @@ def test_a_module_of_the_current_folder_whose_name_is_taken_is_refused(folder: P
     assert construct("--kernel", "verify.py:step", *OPERATION, at=folder).returncode == 0
 
 
-def test_junit_has_a_case_for_each_case(folder: Path) -> None:
-    found = construct("--kernel", "my_step.py:wrong", *OPERATION, "--junit", "report.xml", "--json", at=folder)
-    assert found.returncode == 1, found.stderr
-    told = json.loads(found.stdout)["tested"]
+def test_junit_has_a_case_for_each_case(folder: Path, here: Here) -> None:
+    found = here("--kernel", "my_step.py:wrong", *OPERATION, "--junit", "report.xml", "--json", at=folder)
+    assert found.code == 1, found.err
+    told = json.loads(found.out)["tested"]
     suites = list(ET.parse(folder / "report.xml").getroot())
     assert [suite.get("name") for suite in suites] == [f"{each['name']} ({each['kind']})" for each in told]
     assert [int(suite.get("tests")) for suite in suites] == [sum(s["cases"] for s in each["stages"]) for each in told]
@@ -106,11 +143,11 @@ def test_junit_has_a_case_for_each_case(folder: Path) -> None:
     assert "they are 2 times what is right" in failures[0].text and "position 0" in failures[0].text
 
 
-def test_junit_tells_what_failed_to_run_as_errors(folder: Path) -> None:
+def test_junit_tells_what_failed_to_run_as_errors(folder: Path, here: Here) -> None:
     """And the report once, with the message, though XML cannot hold all of its characters."""
-    found = construct("--kernel", "my_step.py:raising", *OPERATION, "--junit", "report.xml", at=folder)
-    assert found.returncode == 1 and found.stdout.count("RuntimeError: no \x00 kernel <here>") == 1, found.stderr
-    assert "failed to run in " in found.stdout and "wrong" not in found.stdout
+    found = here("--kernel", "my_step.py:raising", *OPERATION, "--junit", "report.xml", at=folder)
+    assert found.code == 1 and found.out.count("RuntimeError: no \x00 kernel <here>") == 1, found.err
+    assert "failed to run in " in found.out and "wrong" not in found.out
     (suite, _) = ET.parse(folder / "report.xml").getroot()
     errors = [case.find("error").get("message") for case in suite if case.find("error") is not None]
     assert {*errors} == {"RuntimeError: no \ufffd kernel <here>"} and len(errors) == int(suite.get("errors"))
@@ -144,11 +181,11 @@ def test_junit_is_the_same_again_and_escapes() -> None:
         (("--faults", "--junit", "report.xml"), "pass --kernel"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder: Path) -> None:
+def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder: Path, here: Here) -> None:
     before = sorted(path.name for path in folder.iterdir() if path.suffix)
-    found = construct(*arguments, at=folder)
-    assert found.returncode == 2 and says in found.stderr, found.stderr + found.stdout
-    assert "Traceback" not in found.stderr and len(found.stderr.strip().splitlines()) == 1
+    found = here(*arguments, at=folder)
+    assert found.code == 2 and says in found.err, found.err + found.out
+    assert "Traceback" not in found.err and len(found.err.strip().splitlines()) == 1
     assert sorted(path.name for path in folder.iterdir() if path.suffix) == before  # no file, and no half of one
 
 

@@ -232,13 +232,29 @@ def test_bad_parameters_get_one_sentence(arguments: dict, message: str) -> None:
         MQAR(**arguments)
 
 
+@pytest.mark.parametrize(("kappa", "vocab", "share"), [(1, 1, 0), (16, 512, 0.4), (31, 64, 0.95), (40, 2000, 0.4)])
+def test_no_model_has_fewer_parameters_than_are_known_beforehand(kappa: int, vocab: int, share: float) -> None:
+    construction = MQAR(kappa=kappa, vocab=vocab)
+    model = build(construction).model
+    assert model is not None
+    parameters = sum(tensor.numel() for tensor in model.tensors.values())
+    assert share * parameters < construction.least_parameters() <= parameters
+
+
+def test_what_memory_cannot_hold_is_refused_before_anything_is_made(monkeypatch) -> None:
+    monkeypatch.setattr("constructions.construction.free_bytes", lambda: 16 * 10**9)
+    monkeypatch.setattr(MQAR, "circuit", None)
+    with pytest.raises(ValueError, match=r"at least 2,772,451,328 parameters.* about 22.2 GB .* and 16.0 GB are free"):
+        build(MQAR(kappa=4096, vocab=128256))
+
+
 def test_contrasts_run_the_real_modules(monkeypatch):
     """A module that gives no scores answers nothing, whatever its circuit says."""
     built = build(MQAR(kappa=31, vocab=32, write="first", layout="benchmark", length=32, pairs=2))
-    rates = artifact.exact_rate_of_contrasts(built, 20, seed=0)
+    found = artifact.contrasts(built, 20, seed=0)
     monkeypatch.setattr(artifact, "bare", lambda compiled: nothing(bare(compiled)))
-    assert rates and all(rate > 0 for rate in rates.values())
-    assert set(artifact.exact_rate_of_contrasts(built, 20, seed=0).values()) == {0.0}
+    assert found and all(each.exact_sequences > 0 and each.sequences == 20 for each in found.values())
+    assert {found.exact_sequences for found in artifact.contrasts(built, 20, seed=0).values()} == {0}
 
 
 def nothing(stack):

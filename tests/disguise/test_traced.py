@@ -129,6 +129,9 @@ def test_the_basis_and_its_inverse_are_exact(pair):
 # Noise ----------------------------------------------------------------------------------------------------
 
 
+IN_HEAD = ("--noise", 1e-5, "--noise-in", "head")
+
+
 def noisy(pair, out: Path, *more: object) -> Path:
     assert run("disguise", pair[0], "--out", out, "--seed", 1, "--samples", 20, "--json", *more) == 0
     return out
@@ -148,8 +151,33 @@ def test_noise_is_measured_and_taken_back(pair, tmp_path, capsys):
     assert run("undisguise", out, "--key", key, "--out", tmp_path / "back") == 0
     for file in pair[0].iterdir():
         assert (tmp_path / "back" / file.name).read_bytes() == file.read_bytes(), file.name
-    with pytest.raises(DisguiseError, match="noise 0.0001; on .* sequences"):
+    with pytest.raises(DisguiseError, match="noise 0.0001 in every weight; on .* sequences"):
         run("verify", out)
+
+
+def test_noise_in_the_head_leaves_a_lead_that_is_proved(tmp_path, capsys):
+    assert run("keep-nth", "--n", 2, "--vocab", 4, "--out", tmp_path / "plain", "--samples", 20) == 0
+    exact, out = (noisy([tmp_path / "plain"], tmp_path / n, *more) for n, more in (("exact", ()), ("noisy", IN_HEAD)))
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])["noise"]
+    before, after = (load_file(place / "model.safetensors") for place in (exact, out))
+    assert [name for name in before if not torch.equal(before[name], after[name])] == ["lm_head.weight"]
+    assert "every input of its promise" in (out / "README.md").read_text("utf-8")
+    assert run("prove", out, "--key", tmp_path / "noisy.key.json", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["task"]["proved"] and 0 < told["lead"] == found["noise"]["lead"] < found["task"]["margin"]
+    loud = noisy([tmp_path / "plain"], tmp_path / "loud", "--noise", 0.5, "--noise-in", "head")
+    assert "leads by" in json.loads((loud / "construction.json").read_text())["disguise"]["noise"]["unproved"]
+
+
+def test_of_a_circuit_without_a_task_no_lead_is_proved(pair, tmp_path, capsys):
+    noisy(pair, tmp_path / "noisy", *IN_HEAD)
+    assert "no lead of the right letter is proved" in json.loads(capsys.readouterr().out)["noise"]["unproved"]
+    for wrong, why in (
+        (("--noise-in", "head"), "it needs --noise"),
+        (("--noise", 0.1, "--noise-in", "foot"), "all, head"),
+    ):
+        with pytest.raises(DisguiseError, match=why):
+            run("disguise", pair[0], "--out", tmp_path / "d", *wrong)
 
 
 def test_noise_is_a_share_of_each_weight(pair, tmp_path, capsys):

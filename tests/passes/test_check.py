@@ -138,3 +138,13 @@ def test_streams_have_no_truth_value():
     with pytest.raises(TypeError, match="no truth value"):
         if is_a:
             pass
+
+
+def test_a_circuit_of_too_many_operations_is_refused_with_the_number_before_anything_is_found(monkeypatch):
+    monkeypatch.setattr("compiler.passes.check.MOST_OPERATIONS", 20)
+    monkeypatch.setattr("compiler.analysis.domains.known.Domains._sharpened", None)  # not even a domain
+    stream = is_a.cumsum()
+    for _ in range(30):
+        stream = (stream - 1).relu()
+    with pytest.raises(CompileError, match=r"circuit 'long' has \d\d operations, and 20 are compiled at most"):
+        compile(over_abc("long", stream, 8))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.mixtures import MIXTURES, measure, mixture
+from compiler.analysis.domains import Domains
+from compiler.driver import compile
+from compiler.language.stream import Stream
 
 
 @pytest.mark.parametrize("add", MIXTURES, ids=lambda add: add.__name__)
@@ -20,3 +23,24 @@ def test_a_mixture_is_the_same_for_a_seed_and_nothing_in_it_is_dead(add) -> None
     symbols = lambda circuit: [stream.operation.symbol for stream in circuit.streams]
     assert symbols(one) == symbols(same) != symbols(other)
     assert len(one.streams) >= 200
+
+
+def test_passes_that_change_no_domain_find_none_again(monkeypatch) -> None:
+    """Each operation of the source, of the core and of what ports add is bounded about once, not in every pass."""
+    found: list[Stream] = []
+    sharpened = Domains._sharpened
+    monkeypatch.setattr(Domains, "_sharpened", lambda self, stream: (found.append(stream), sharpened(self, stream))[1])
+    circuit = mixture(next(add for add in MIXTURES if add.__name__ == "mixed"), 200)
+    compile(circuit, "mamba")
+    assert len(found) < 4 * len(circuit.streams)
+
+
+def test_a_domain_that_meets_an_equal_one_is_the_same_object() -> None:
+    circuit = mixture(MIXTURES[0], 3)
+    known = Domains(circuit.language, circuit.max_length).draft()
+    stream, equal = circuit.output, Domains(circuit.language, circuit.max_length).of(circuit.output)
+    assert known.of(stream) is not equal
+    known.meet(stream, equal)
+    assert known.of(stream) is equal
+    known.bounded(stream, equal.bounds / 2)
+    assert known.of(stream) is not equal and (known.of(stream).high <= equal.high).all()

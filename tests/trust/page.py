@@ -28,10 +28,13 @@ WHAT = {
     "numbers": "checkpoints of models over numbers with one file damaged at random",
     "oversized": "checkpoints with a file that asks for too much",
     "proofs": "claims of what is proved, each edited at random",
+    "answers": "circuits of token selection with one place edited, compiled, and asked for their task",
+    "blind": "kernels by one who had seen no case of the conformance suite: 21 wrong, 5 right",
     "certificates": "one weight of a Mamba-Δᵀ module changed, and its certificate asked",
     "kills": "processes killed while they replace a checkpoint",
     "plants": "one weight of a checkpoint changed",
     "programs": "random programs of which the checker is asked, with changed weights and claims",
+    "automata": "one thing changed in the checkpoint of an automaton",
     "mutation": "one place of the compiler's source changed",
     "defaults": "constructions of their default size proved, on Mamba and Mamba-2, float32",
     "times": "checkpoints proved within the time that is promised",
@@ -222,10 +225,15 @@ def _oversized(result: dict) -> str:
         "2 GB. A file that asks for no more than a reader grants, and is a good one, may be accepted. The slowest\n"
         f"case took {most['seconds']} s; the largest process had {most['mebibytes']:,} MiB, Python's own included.\n"
     )
+    return f"## Files that ask for too much\n\n{note}\n" + _by_kind("what is too large", result)
+
+
+def _by_kind(what: str, result: dict) -> str:
+    """How often each kind of case had each verdict."""
     verdicts = sorted(result["verdicts"])
     rows = [(kind, *(counts.get(name, 0) for name in verdicts)) for kind, counts in sorted(result["kinds"].items())]
     rows.append(("all", *(result["verdicts"][name] for name in verdicts)))
-    return f"## Files that ask for too much\n\n{note}\n" + table(("what is too large", *verdicts), rows)
+    return table((what, *verdicts), rows)
 
 
 def _proofs(result: dict) -> str:
@@ -234,6 +242,28 @@ def _proofs(result: dict) -> str:
         "say word for word what it said before; `construct verify` must reject the manifest, and not read proof.json.\n"
     )
     return f"## Edited claims of a proof\n\n{note}\n" + table(("what", "edits"), sorted(result["claims"].items()))
+
+
+def _answers(result: dict) -> str:
+    note = (
+        "Recall, token selection, unique induction and copying by n-grams at tiny sizes, for Mamba and Mamba-2. A\n"
+        "number, an operand, an operation, a name or a parameter of the task is another one. *still right*: the\n"
+        "checker proves every answer, and an evaluator that shares no code with it finds each right on every short\n"
+        "sequence; *WRONG* would be a failure.\n"
+    )
+    return f"## Edited circuits that are asked for their task\n\n{note}\n" + table(
+        ("what came of it", "circuits"), sorted(result["edits"].items())
+    )
+
+
+def _blind(result: dict) -> str:
+    found, accused = result["wrong"], [name for name, case in result["right"].items() if case]
+    note = (
+        f"{sum(map(bool, found.values()))} of {len(found)} faults were found; of {len(result['right'])} right kernels, "
+        f"{len(accused)} were called wrong.\n"
+    )
+    rows = [(name, case or "no case") for name, case in found.items()]
+    return f"## Kernels of one who had seen no case\n\n{note}\n" + table(("fault", "shown by"), rows)
 
 
 def _certificates(result: dict) -> str:
@@ -281,6 +311,16 @@ def _reasons(result: dict) -> list[tuple[str, str]]:
     return sorted((name, entry["reason"]) for name, entry in result.get("not proved", {}).items())
 
 
+def _automata(result: dict) -> str:
+    note = (
+        "Named and random automata that are promised for every length, on Mamba, Mamba-2 and Gated DeltaNet. One\n"
+        "weight, one value of the files, one entry of the table that is claimed, or the names of two letters are\n"
+        "changed. What is still proved is run through transformers beside a walk through the table as it is claimed\n"
+        "now: *still true*, or *false*, which would be a failure.\n"
+    )
+    return f"## Changed checkpoints of automata\n\n{note}\n" + _by_kind("what was changed", result)
+
+
 def _mutation(result: dict) -> str:
     note = (
         "Constants and rules of `compiler/gadgets`, `targets` and `passes`, one at a time. The shared circuits that\n"
@@ -318,7 +358,7 @@ def _times(result: dict) -> str:
 
 SECTIONS = {
     "fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes, "plants": _plants, "programs": _of_programs,
-    "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "oversized": _oversized,
-    "proofs": _proofs, "certificates": _certificates,
+    "automata": _automata, "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "oversized": _oversized,
+    "proofs": _proofs, "answers": _answers, "blind": _blind, "certificates": _certificates,
     "defaults": _defaults, "times": _times,
 }  # fmt: skip

@@ -77,10 +77,13 @@ PARTS = {
             "oversized", 10_000, 250, lambda start, count: _counted("tests.artifact.hostile")(start, count) + OVERSIZED
         ),
         Part("proofs", 600, 60, _counted("tests.verify.checker.proof_edits")),
+        Part("answers", 400, 50, _counted("tests.verify.checker.edited_tasks")),
+        Part("blind", 26, 13, _counted("tests.conformance.blind_run")),
         Part("certificates", 3000, 500, _counted("tests.verify.faults")),
         Part("kills", 500, 250, _counted("tests.artifact.kills")),
         Part("plants", 15_625, 125, _counted("tests.verify.checker.evidence"), unit=FAULTS),
         Part("programs", 1000, 100, _counted("tests.verify.checker.programs"), PROGRAMS_START),
+        Part("automata", 1000, 100, _counted("tests.automata.tampered")),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("defaults", 54, 18, _counted("tests.trust.defaults")),
         Part("times", 4, 1, _counted("tests.trust.times")),

@@ -17,6 +17,8 @@ from typing import Any
 from verify.checker.formats import Rejected
 
 JSON_BYTES = 1 << 25  # of one file
+JSON_OBJECTS = 1 << 17  # in one file, each of which costs as much as some hundred bytes: 8 for each operation
+JSON_LISTS = 1 << 20  # in one file
 OPERATIONS = 1 << 14  # streams of a circuit
 LANES = 1 << 20  # of all streams together
 LETTERS = 1 << 20  # of a language

@@ -15,6 +15,7 @@ from verify.checker.meaning.told import inexact
 from verify.checker.schema import check_written
 from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import check_text
+from verify.checker.values.effort import limited
 from verify.checker.values.language import EVERY_LENGTH, Language
 
 RESTS_ON = (
@@ -114,15 +115,22 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     language = checkpoint.language
     length = _FOR_EVER if language.length == EVERY_LENGTH else f"of at most {language.length} tokens"
     domain = f"every sequence of the input language {length}, in {checkpoint.format.name}"
-    answers = prove_answers(language, circuit, claim)
+    weights = sum(len(tensor.data) for tensor in checkpoint.tensors.values())
+    with limited(weights):
+        answers = prove_answers(language, circuit, claim)
     found = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
     try:
-        model = prove_arithmetic(checkpoint)
+        with limited(weights):
+            model = prove_arithmetic(checkpoint)
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
         told = inexact(reason, circuit) if isinstance(reason, Rejected) else str(reason)
         return replace(found, arithmetic=told, meaning=_UNKNOWN, specials=_UNKNOWN)
     specials = None if model.silent else "a special token may score as high as every letter"
-    return replace(found, meaning=compare(model.world, circuit, model.lanes, model.head), specials=specials)
+    with limited(weights) as effort:
+        meaning = compare(model.world, circuit, model.lanes, model.head)
+    if meaning is not None and effort.spent:  # whatever the search said of what it could not do any more
+        meaning = f"that every score is the circuit's is not shown: {effort}"
+    return replace(found, meaning=meaning, specials=specials)
 
 
 def prove_answers(language: Language, circuit: dict, claim: object) -> Answers:

@@ -5,6 +5,7 @@ Everything is checked before it is used: sizes, types, shapes, and that every we
 
 from __future__ import annotations
 
+import itertools
 import json
 import stat
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verify.checker.budget import JSON_BYTES, within
+from verify.checker.budget import JSON_BYTES, JSON_LISTS, JSON_OBJECTS, within
 from verify.checker.families import check_config, shapes
 from verify.checker.formats import FORMATS, Format, Rejected
 from verify.checker.values.language import Language, parse
@@ -109,7 +110,7 @@ def _stated(config: dict, promise: object) -> tuple[dict, Language, Format]:
 def read_json(path: Path) -> dict:
     try:
         within(_size(path), JSON_BYTES, path.name, "bytes")
-        content = parse_json(path.read_text("utf-8"))
+        content = parse_json(path.read_text("utf-8"), path.name)
     except OSError as reason:
         raise Rejected(f"{path.name} cannot be read: {reason.strerror}") from reason
     except (ValueError, RecursionError) as reason:
@@ -127,12 +128,16 @@ def _size(path: Path) -> int:
     return found.st_size
 
 
-def parse_json(text: str):
+def parse_json(text: str, name: str):
     """JSON, without the keys that stand twice, for readers differ in which one they take, and with numbers alone: NaN
-    and infinities, 1e999 among them, are none.
+    and infinities, 1e999 among them, are none. Rejected as soon as it has had more lists or objects than the checker
+    reads.
     """
+    within(text.count("["), JSON_LISTS, name, "lists")
+    objects = itertools.count(1)
 
     def unique(pairs: list) -> dict:
+        within(next(objects), JSON_OBJECTS, name, "objects")
         if len(dict(pairs)) < len(pairs):
             raise ValueError("a key stands twice")
         return dict(pairs)
@@ -156,7 +161,7 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(size - 8, JSON_BYTES):
                 raise Rejected(f"{path.name} has a header of {length} bytes in a file of {size}")
-            header = parse_json(file.read(length).decode("utf-8"))
+            header = parse_json(file.read(length).decode("utf-8"), path.name)
     except OSError as reason:
         raise Rejected(f"{path.name} cannot be read: {reason.strerror}") from reason
     except (ValueError, RecursionError) as reason:

@@ -42,6 +42,7 @@ class Domains:
         self._alike: dict[tuple, tuple[Stream, Domain]] = {}
         self._uncut: dict[Domain, Domain] = {}
         self._became: dict[Stream, Stream] = {}
+        self._most_steps: dict[Stream, Fraction] = {}
         self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
         self.work = Work()
@@ -84,9 +85,10 @@ class Domains:
 
         A quarter of what the mantissa counts, where quotients must be told from the integers beside them.
         """
-        domain = self.of(stream)
-        steps = [domain.steps, *(self.of(s).steps for s in stream.inputs), stream.operation.formed(stream, self)]
-        return domain.step > 0 and max(steps) < most
+        if stream not in self._most_steps:
+            steps = [self.of(s).steps for s in (stream, *stream.inputs)]
+            self._most_steps[stream] = max(*steps, stream.operation.formed(stream, self))
+        return self.of(stream).step > 0 and self._most_steps[stream] < most
 
     def _fits_float32(self, stream: Stream) -> bool:
         """The same of float32, whose exponents have a narrow range as well."""
@@ -219,13 +221,16 @@ class DomainsDraft(Domains):
         own = self.of(stream)
         if other is own:
             return
-        self._known[stream] = Domain(
+        self._most_steps.clear()
+        both = Domain(
             np.maximum(own.units, other.units),
             np.maximum(own.low, other.low),
             np.minimum(own.high, other.high),
             min(own.l1, other.l1),
             np.minimum(own.totals, other.totals),
         )
+        # The same object for what is the same: what reads it is found by what it reads, and most passes change none.
+        self._known[stream] = next((known for known in (other, own) if known.equals(both)), both)
 
     def replaced(self, stream: Stream, new: Stream) -> None:
         """Record that the pass has put another stream, equal everywhere, in the place of one."""

@@ -16,6 +16,7 @@ Array = np.ndarray
 RANGE = Fraction(2) ** 256  # beyond, and below its inverse, products of bounds could leave the range of float64
 _LONGEST_NUMBER = 24  # characters
 _IN_CACHE = 1 << 16  # float64 numbers
+_MOST_DENSE = 1 << 22  # numbers of a matrix that is made dense
 _DENSE = 8  # a matrix with more than one entry in so many takes less time as a dense one
 
 
@@ -174,7 +175,7 @@ def _multiplied(matrix: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
 
     Others in blocks: SciPy's result is transposed, which is turned while it is in the cache.
     """
-    if _DENSE * matrix.nnz > prod(matrix.shape) and prod(matrix.shape) < _IN_CACHE:
+    if _DENSE * matrix.nnz > prod(matrix.shape) and prod(matrix.shape) < _MOST_DENSE:
         return rows @ matrix.toarray().T
     out = np.empty((len(rows), matrix.shape[0]), rows.dtype)
     block = max(1, _IN_CACHE // max(1, *matrix.shape))

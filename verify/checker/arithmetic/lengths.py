@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from verify.checker.arithmetic.norms import half_step
 from verify.checker.formats import FORMATS, Rejected, exponent, is_power
-from verify.checker.values.bounds import values_of
+from verify.checker.values.together import heights_of
 from verify.checker.values.values import Value, World, scaled
 
 FLOAT32 = FORMATS["float32"]  # in which the delta rule is computed, whatever the dtype
@@ -39,10 +39,7 @@ def rows_of(world: World, rows: Sequence[Value], what: str) -> Rows:
     """The rows as flags of one level; Rejected where they are not."""
     levels: set[Fraction] = set()
     for i, row in enumerate(rows):
-        values = values_of(world, row)
-        if values is None:
-            raise Rejected(f"{what}: its row {i} has more values than the checker looks at")
-        levels |= {v for v in values if v}
+        levels |= heights_of(world, row, f"{what}: its row {i}")
     if not levels:
         return Rows(Fraction(1), {})
     level = max(levels)

@@ -15,7 +15,7 @@ from verify.checker.arithmetic.norms import normed
 from verify.checker.arithmetic.sums import exact_sum
 from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
-from verify.checker.values.bounds import bounds, largest
+from verify.checker.values.bounds import bounds
 from verify.checker.values.values import Value, World, of_letters
 
 ONE = Fraction(1)
@@ -111,24 +111,26 @@ def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
             raise Rejected(f"the head reads lane {i}, a count that outgrows {world.format.name}")
     place = {lane: k for k, lane in enumerate(used)}
     weight_unit, lane_unit = np.zeros(len(used), dtype=np.int64), np.zeros(len(used), dtype=np.int64)
-    size = np.zeros(len(used))
+    below, above = np.zeros(len(used)), np.zeros(len(used))  # how far each lane reaches to either side of 0
     by_lane = head.T
-    for i in used:
-        lane_unit[place[i]] = lanes[i].unit
-        weight_unit[place[i]] = array_exponent(by_lane.dense_row(i)) or 0
-        size[place[i]] = _up(largest(world, lanes[i]) / Fraction(2) ** int(lane_unit[place[i]]))
-    live = np.array([size[place[i]] > 0 for i in used], dtype=bool)
+    for i, k in place.items():
+        lane_unit[k] = lanes[i].unit
+        weight_unit[k] = array_exponent(by_lane.dense_row(i)) or 0
+        low, high = (end / Fraction(2) ** int(lane_unit[k]) for end in bounds(world, lanes[i]))
+        below[k], above[k] = _up(max(-low, Fraction(0))), _up(max(high, Fraction(0)))
+    live = below + above > 0
     if not live.any():
         return
     at = np.array([place.get(c, 0) for c in range(head.shape[1])])[head.cols]
     keep = live[at]
     at, rows, data = at[keep], head.rows[keep], head.data[keep]
     unit = int((weight_unit + lane_unit)[live].min())
-    terms = np.abs(data) * 2.0 ** (lane_unit[at] - unit) * size[at]
-    totals = np.bincount(rows, weights=terms, minlength=head.shape[0])
-    worst = float(totals.max())
-    if worst > world.format.units or worst * 2.0**unit > world.format.largest or unit < world.format.least:
-        _check_rows(world, lanes, head, np.flatnonzero(totals > world.format.units), unit)
+    in_units = np.abs(data) * 2.0 ** (lane_unit[at] - unit)
+    added = lambda ends: np.bincount(rows, weights=in_units * ends, minlength=head.shape[0])
+    down, up = (np.where(data > 0, a[at], b[at]) for a, b in ((below, above), (above, below)))
+    totals = np.maximum(added(down), added(up))  # a sum of some of the terms lies between those below 0 and those above
+    most = float(min(Fraction(world.format.units), world.format.largest / Fraction(2) ** unit))
+    _check_rows(world, lanes, head, np.flatnonzero((totals > most) | (unit < world.format.least)), unit)
 
 
 def _check_rows(world: World, lanes: list[Value], head: Matrix, rows: np.ndarray, unit: int) -> None:
@@ -148,9 +150,9 @@ def _specials_lose(world: World, lanes: list[Value], head: Matrix, letters: int)
     """Whether each row beyond the letters stays below the least logit of some letter (lemma of special tokens)."""
     if head.shape[0] == letters:
         return True
-    highest = max(bounds(world, _logit(world, lanes, head, r))[1] for r in range(letters, head.shape[0]))
-    return any(bounds(world, _logit(world, lanes, head, r))[0] > highest for r in range(letters))
+    highest = max(bounds(world, logit(world, lanes, head, r))[1] for r in range(letters, head.shape[0]))
+    return any(bounds(world, logit(world, lanes, head, r))[0] > highest for r in range(letters))
 
 
-def _logit(world: World, lanes: list[Value], head: Matrix, row: int) -> Value:
+def logit(world: World, lanes: list[Value], head: Matrix, row: int) -> Value:
     return exact_sum(world, [(w, lanes[i]) for i, w in head.row(row)], f"logit {row}")

@@ -13,8 +13,8 @@ from verify.checker.arithmetic.lengths import CHUNK, FLOAT32, Rows
 from verify.checker.arithmetic.norms import level_of
 from verify.checker.arithmetic.sums import check_range, exact_sum
 from verify.checker.formats import Rejected, array_exponent
-from verify.checker.values.bounds import values_of
 from verify.checker.values.machines import machine, of_states
+from verify.checker.values.together import heights_of
 from verify.checker.values.values import Root, Value, World, constant, scaled
 
 ONE = Fraction(1)
@@ -92,9 +92,8 @@ class _Moving:
         keys = {i: number(flag) for i, flag in key.flags.items()}
         values = {}
         for c, row in enumerate(value):
-            found = values_of(world, row)
-            heights = None if found is None else {v for v in found if v}
-            if heights is None or len(heights) > 1 or row.upto is not None:
+            heights = heights_of(world, row, f"{what}: its value {c}")
+            if len(heights) > 1 or row.upto is not None:
                 raise Rejected(f"{what}: its value {c} has several heights, and its keys are not one row at a time")
             if heights:
                 (height,) = heights

@@ -12,7 +12,7 @@ from verify.checker.formats import EXACT, Rejected, array_exponent
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.conditions import ONE, Lanes, Unproved
 from verify.checker.meaning.packed import first_left
-from verify.checker.meaning.relations import relations
+from verify.checker.meaning.relations import deciding
 from verify.checker.meaning.told import differing, unread
 from verify.checker.values.bounds import tight
 from verify.checker.values.exact import held
@@ -34,13 +34,10 @@ def scores_differ(reader: Reader, lanes: Lanes, head: Matrix, letters: int, met:
     if width > letters:
         return f"the circuit gives {width} numbers, and there are {letters} letters"
     columns, shapes = _columns_of_the_difference([(head.part(0, letters), lanes)], parts, letters)
-    found = relations(columns)
-    sums = {pivot: combine([(w, shapes[c]) for c, w in weights.items()]) for pivot, weights in found.items()}
-    pivot = first_left(reader, sums)
-    if pivot is None:
-        return None
-    row = int(np.flatnonzero(columns[:, pivot])[0])
-    return differing(reader, row, sums[pivot], met)
+    found = deciding(columns)
+    sums = {i: combine([(w, shapes[c]) for c, w in weights.items()]) for i, (_, weights) in enumerate(found)}
+    left = first_left(reader, sums)
+    return None if left is None else differing(reader, found[left][0], sums[left], met)
 
 
 def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:

@@ -13,6 +13,7 @@ from verify.checker.values.exact import times, times_number
 
 _MOST_DENOMINATOR = 1 << 16  # of all weights together
 _DENOMINATOR = 1 << 10
+_FEW = 2  # entries for each column
 _LEFT = 1e-8  # of a column: more than that is no sum of those before
 
 
@@ -32,6 +33,17 @@ def relations(columns: np.ndarray) -> dict[int, dict[int, Fraction]]:
             found[pivot][c] = w
     common = {pivot: lcm(*(w.denominator for w in row.values())) for pivot, row in found.items()}
     return {pivot: {c: w * common[pivot] for c, w in row.items()} for pivot, row in found.items()}
+
+
+def deciding(columns: np.ndarray) -> list[tuple[int, dict[int, Fraction]]]:
+    """Sums of lanes M with columns @ x = 0 where M @ x = 0; each with a row of the columns that is made of it.
+
+    The rows themselves where they have few entries: relations may have as many each as there are columns.
+    """
+    if np.count_nonzero(columns) <= _FEW * columns.shape[1]:
+        places = [(r, np.flatnonzero(row).tolist()) for r, row in enumerate(columns)]
+        return [(r, {c: Fraction(columns[r, c]) for c in at}) for r, at in places if at]
+    return [(int(np.flatnonzero(columns[:, pivot])[0]), row) for pivot, row in relations(columns).items()]
 
 
 class _Span:

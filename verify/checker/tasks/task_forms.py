@@ -113,8 +113,11 @@ def _same(one: int, other: int, choices: Choices, same: bool) -> Held:
 # From the claim of a manifest -----------------------------------------------------------------------------------
 
 
-def read_automaton(claim: dict, names: Names) -> tuple[States, str]:
-    """{"start": S, "transitions": {S: {LETTER: S}}, "classes": {S: LETTER}}, or "accept": [S, …] for yes and no."""
+def read_automaton(claim: dict, names: Names) -> tuple[States, str, np.ndarray]:
+    """{"start": S, "transitions": {S: {LETTER: S}}, "classes": {S: LETTER}}, or "accept": [S, …] for yes and no.
+
+    The last: ids of the letters that some state leads on by.
+    """
     table, start = claim["transitions"], claim["start"]
     if not isinstance(table, dict) or not all(isinstance(by, dict) for by in table.values()):
         raise ValueError("transitions is no object of objects")
@@ -129,7 +132,8 @@ def read_automaton(claim: dict, names: Names) -> tuple[States, str]:
     kept, kinds = np.unique(columns, axis=0, return_inverse=True)
     classes = _classes(claim, states)
     answers = np.array([names.one(classes[s]) if s in classes else -1 for s in states], dtype=np.int64)
-    return States(kinds.reshape(-1), 0, kept.T, answers), _automaton_says(table, states, classes)
+    moving = np.flatnonzero((columns >= 0).any(axis=1))
+    return States(kinds.reshape(-1), 0, kept.T, answers), _automaton_says(table, states, classes), moving
 
 
 def _automaton_says(table: dict, states: list[str], classes: dict[str, str]) -> str:
@@ -238,9 +242,11 @@ def _letters(names: Names, listed: object) -> np.ndarray:
     return np.unique(names.these(listed))
 
 
-def ends(claim: dict, names: Names, says: str, task, needed: np.ndarray | None = None) -> Stated:
+def ends(
+    claim: dict, names: Names, says: str, task, needed: np.ndarray | None = None, known: np.ndarray | None = None
+) -> Stated:
     """The task with the letter that ends a text, which the claim names; null for none."""
     end = claim["end"]
     if end is not None:
         names.one(end)
-    return Stated(task, says if end is None else f"{says}; {end!r} ends a text", end, needed=needed)
+    return Stated(task, says if end is None else f"{says}; {end!r} ends a text", end, known, needed)

@@ -282,15 +282,26 @@ class Ramp:
 
 
 def ramp_sum(terms: Iterable[tuple[Fraction, Ramp]]) -> Ramp:
-    """The sum of scale · ramp, over one integer at one lag."""
+    """The sum of scale · ramp, over one integer at one lag; each breakpoint of each ramp is looked at once."""
     terms = list(terms)
     if len(terms) == 1:
         return terms[0][1].affine(terms[0][0], Fraction(0))
-    xs = sorted({x for _, ramp in terms for x in ramp.xs})
+    turns: dict[int, Fraction] = {}  # how much steeper the sum is behind a breakpoint than before it
+    slope = Fraction(0)
+    for scale, ramp in terms:
+        slope += scale * ramp.slopes[0] if ramp.slopes else 0
+        for x, before, after in zip(ramp.xs[1:], ramp.slopes, ramp.slopes[1:], strict=False):
+            turns[x] = turns.get(x, 0) + scale * (after - before)
+    first, last = min(ramp.xs[0] for _, ramp in terms), max(ramp.xs[-1] for _, ramp in terms)
+    xs, ys = [first], [sum((scale * ramp.at(first) for scale, ramp in terms), Fraction(0))]
+    for x in [*(x for x in sorted(turns) if turns[x] and x != last), *([last] if last > first else [])]:
+        ys.append(ys[-1] + slope * (x - xs[-1]))
+        xs.append(x)
+        slope += turns.get(x, 0)
     start = tuple(
         sum((scale * ramp.start[j] for scale, ramp in terms), Fraction(0)) for j in range(len(terms[0][1].start))
     )
-    return Ramp(xs, [sum((scale * ramp.at(x) for scale, ramp in terms), Fraction(0)) for x in xs], start)
+    return Ramp._bent(tuple(xs), tuple(ys), start)
 
 
 def _slopes(xs: tuple[int, ...], ys: tuple[Fraction, ...]) -> list[Fraction]:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from verify.checker.formats import Format, Rejected, exponent
+from verify.checker.values.effort import spend
 from verify.checker.values.language import Language
 from verify.checker.values.tables import Ramp, Table, digest, ramp_sum, table_sum
 
@@ -207,6 +208,7 @@ def combine(terms: Iterable[tuple[Fraction, Value]], const: Fraction = ZERO) -> 
     ramps: dict[Key, list[tuple[Fraction, Ramp]]] = {}
     for weight, value in terms:
         if weight:
+            spend(1 + sum(len(c.xs) if isinstance(c, Ramp) else 1 for c in value.terms.values()))
             const += weight * value.const
             for key, component in value.terms.items():
                 if isinstance(component, Table):
