@@ -136,8 +136,8 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true")
     options = parser.parse_args()
     if options.draw:
-        page = PAGE.read_text("utf-8")
-        PAGE.write_text(page.replace(shown(page), table(last())), "utf-8")
+        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{table(last())}\n{END}{rest.partition(END)[2]}", "utf-8")
         picture(last()).savefig(PAGE.parent / PICTURE, dpi=150, metadata={"Software": None})
         return
     curves = []
