@@ -126,4 +126,9 @@ _exact = np.frompyfunc(lambda v: number(v, "a number that is run") if isinstance
 
 def _converted(array: np.ndarray, dtype: type) -> np.ndarray:
     """The array in the run's dtype; in object runs floats become the integers and Fractions that they stand for."""
-    return _exact(array.astype(object)) if dtype is object else array.astype(dtype)
+    if dtype is not object:
+        return array.astype(dtype)
+    if array.dtype == object:
+        return _exact(array)
+    different, places = np.unique(array, return_inverse=True)  # few, and each is made once
+    return _exact(different.astype(object))[places.reshape(array.shape)]

@@ -47,10 +47,11 @@ def compare(compiled, written: Circuit | None = None) -> None:
         lanes + len(b.features.names) + len(b.channels.names) * (1 + b.d_state) for b in compiled.blocks
     )
     positions = max(8, min(POSITIONS, WORK // size))
+    floats = {each: _floats_do(compiled, each) for each in (circuit, compiled.core)}
     for tokens, numbers in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
-        _compare(compiled, tokens, numbers)
-        for each in (circuit, compiled.core):
-            _hold_domains(compiled, each, tokens, numbers)
+        _compare(compiled, tokens, numbers, floats[circuit])
+        for each, by_floats in floats.items():
+            _hold_domains(compiled, each, tokens, numbers, by_floats)
         if written is not None and written is not circuit:
             _compare_circuits(compiled, written, tokens, numbers)
 
@@ -78,8 +79,9 @@ def _compare_circuits(compiled, written: Circuit, tokens, numbers: Mapping[Strea
         )
 
 
-def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> None:
-    expected = _expected(compiled, tokens, numbers)
+def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], floats: bool) -> None:
+    """floats: whether float64 gives the values of the circuit as written."""
+    expected = _expected(compiled, tokens, numbers, floats)
     try:
         stream = first = _first(compiled, tokens, numbers)
         for block in compiled.blocks:
@@ -93,10 +95,14 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
         raise Miscompiled(_sentence(compiled, tokens, numbers, first, at, outputs[at], expected[at]))
 
 
-def _hold_domains(compiled, circuit: Circuit, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> None:
-    """Raise Miscompiled, naming the stream, where one leaves its domain, on as many sequences as the work allows."""
+def _hold_domains(
+    compiled, circuit: Circuit, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], floats: bool
+) -> None:
+    """Raise Miscompiled, naming the stream, where one leaves its domain, on as many sequences as the work allows.
+
+    floats: whether float64 gives its values.
+    """
     batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
-    floats = _floats_do(compiled, circuit)
     count = max(1, min(batch, (WORK if floats else EXACT_WORK) // (length * _work(circuit))))
     part = np.arange(count) * batch // count
     read = {s: v[part] for s, v in _read_by(circuit.streams, numbers).items()}
@@ -148,14 +154,14 @@ def _read_by(streams: Iterable[Stream], numbers: Mapping[Stream, np.ndarray]) ->
     return {s: values[s.operation] for s in streams if s.operation in values}
 
 
-def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> np.ndarray:
+def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], floats: bool) -> np.ndarray:
     """The output of the circuit as written.
 
     Sequences that the work allows with exact numbers, all if floats would not do.
     """
     circuit = compiled.source
     batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
-    count = min(batch, EXACT_WORK // (length * _work(circuit))) if _floats_do(compiled, circuit) else batch
+    count = min(batch, EXACT_WORK // (length * _work(circuit))) if floats else batch
     values = np.empty((batch, length, circuit.output.width))
     if count < batch:
         values[:] = interpret(circuit, tokens, numbers, dtype=np.float64)[circuit.output]

@@ -83,13 +83,16 @@ def number(value: object, what: str, needed: str = "a number") -> Exact:
     if isinstance(value, (float, np.floating)):
         if not isfinite(value):
             raise ValueError(f"{what} is {value}, and a finite number is needed")
-        exact = Fraction(*value.as_integer_ratio())
+        numerator, denominator = value.as_integer_ratio()
+    elif isinstance(value, Integral):
+        numerator, denominator = int(value), 1
     elif isinstance(value, Rational):
-        exact = Fraction(int(value) if isinstance(value, Integral) else value)
+        numerator, denominator = int(value.numerator), int(value.denominator)
     else:
         raise TypeError(f"{what} is {shown(value)}, and {needed} is needed")
-    _within_floats(exact, what)
-    return exact.numerator if exact.denominator == 1 else exact
+    if denominator == 1:
+        return _within_floats(numerator, what)
+    return _within_floats(Fraction(numerator, denominator), what)
 
 
 def close_to(name: object, known: Iterable[str]) -> str:

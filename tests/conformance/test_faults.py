@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from conformance.cases import cases
+from conformance.cases import cases, drawn
 from conformance.cases.companion import companion_cases
 from conformance.faults.catalogue import FUNCTIONS, Fault, faults, kernel
 from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
@@ -32,6 +33,10 @@ def test_nothing_is_said_of_what_is_right(op: str) -> None:
 def test_every_bug_of_a_kernel_is_caught_at_its_stage(op: str) -> None:
     wrong = {fault: stage for fault in FAULTS if fault.op == op and (stage := caught(fault)) != fault.stage}
     assert not wrong
+    for each in kernel(op).operations():  # the cases are kept: no bug has written into them
+        for kept, anew in zip(cases(each), drawn(each), strict=True):
+            assert all(torch.equal(tensor, anew.inputs[name]) for name, tensor in kept.inputs.items()), kept.name
+            assert all(torch.equal(tensor, anew.expected[name]) for name, tensor in kept.expected.items()), kept.name
 
 
 @pytest.fixture(scope="module")

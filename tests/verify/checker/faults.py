@@ -23,7 +23,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from tests.verify.checker.forks import Arrays, judged
-from tests.verify.checker.fuzz import Real, mutated, walks
+from tests.verify.checker.fuzz import LONGEST, Real, mutated, walks
 from verify.checker.check import Verdict, prove
 
 BATCHES = 6  # of sequences, each of one length
@@ -36,8 +36,8 @@ class Scores:
 
     def __init__(self, config: dict, promise: dict, tensors: Arrays, sequences: int, rng: random.Random):
         language = promise["language"] | {"length": promise["length"]}
-        self.letters, self.real = language["tokens"], Real(config)
-        self.batches = [walks(language, sequences, 24, rng) for _ in range(BATCHES)]
+        self.letters, self.real = language["tokens"], Real(config, LONGEST)
+        self.batches = [walks(language, sequences, LONGEST, rng) for _ in range(BATCHES)]
         self.unchanged = list(self.of(tensors))
 
     def of(self, tensors: Arrays) -> Iterator[np.ndarray]:

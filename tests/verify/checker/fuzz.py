@@ -21,6 +21,7 @@ from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.files import Checkpoint
 from verify.checker.formats import Rejected
 
+LONGEST = 24  # positions of what the module is run on here
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -66,15 +67,22 @@ def mutated(array: np.ndarray, rng: random.Random) -> tuple[np.ndarray, str]:
 
 
 class Real:
-    """The module of transformers for one config, whose weights are replaced in place."""
+    """The module of transformers for one config, whose weights are replaced in place.
 
-    def __init__(self, config: dict):
+    longest: no sequence is longer. Mamba-2 pads what it runs to a whole chunk, in time that grows with the square of
+    it: so a chunk is no longer here either, and every sequence stays in one.
+    """
+
+    def __init__(self, config: dict, longest: int | None = None):
         from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
         torch.set_num_threads(1)
         classes = {"mamba": (MambaConfig, MambaForCausalLM), "mamba2": (Mamba2Config, Mamba2ForCausalLM)}
         make, model = classes[config["model_type"]]
         fields = {k: v for k, v in config.items() if k not in ("architectures", "dtype", "model_type")}
+        self.longest = longest
+        if longest is not None and fields.get("chunk_size", 0) > longest:
+            fields["chunk_size"] = longest
         self.model = model(make(**fields)).to(DTYPES[config["dtype"]]).eval()
         self.parameters = dict(self.model.named_parameters())
         self.held: dict[str, np.ndarray] = {}  # what each parameter was given last
@@ -86,6 +94,7 @@ class Real:
                 if self.held.get(name) is not array:
                     self.parameters[name].copy_(torch.from_numpy(array))
                     self.held[name] = array
+            assert self.longest is None or ids.shape[1] <= self.longest
             return self.model(torch.from_numpy(ids)).logits.double().numpy()
 
 
@@ -118,9 +127,9 @@ def fuzz(directory: Path, count: int, rng: random.Random, sequences: int = 24) -
     promise = json.loads((directory / "construction.json").read_text())["promise"]
     language = promise["language"] | {"length": promise["length"]}
     tensors = load_file(directory / "model.safetensors")
-    real = Real(config)
+    real = Real(config, LONGEST)
     tally, found = Counter(), []
-    if problem := wrong(config, tensors, real, walks(language, sequences, 24, rng)):
+    if problem := wrong(config, tensors, real, walks(language, sequences, LONGEST, rng)):
         found.append(f"{directory.name}: unchanged: {problem}")
     changes, told = [], []
     for _ in range(count):
@@ -138,7 +147,7 @@ def fuzz(directory: Path, count: int, rng: random.Random, sequences: int = 24) -
             continue
         tally["accepted"] += 1
         exactly = rng.random() < 0.03
-        words = walks(language, 2 if exactly else sequences, 24, rng)
+        words = walks(language, 2 if exactly else sequences, LONGEST, rng)
         if problem := wrong(config, tensors | changed, real, words, exactly):
             tally["unsound"] += 1
             found.append(f"{directory.name}: {how}: {problem}")

@@ -47,6 +47,18 @@ def test_a_replay_goes_through_fewer_cases_than_the_search(recall):
     assert 0 < len(counted) - searched < searched
 
 
+def test_induction_heads_on_mamba_2_are_proved_and_another_blank_is_not(heads, tmp_path):
+    proof, claims = search(heads)
+    assert proof.task == "at each letter, the letter that stood right after it the last time, × before that"
+    shutil.copytree(heads, tmp_path / "copy")
+    circuit = json.loads((heads / "circuit.json").read_text())
+    for change in ({"×": "v1", "v1": "×"}, {"×": "y"}):
+        names = [change.get(name, name) for name in circuit["alphabet"]]
+        (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit | {"alphabet": names}))
+        with pytest.raises(Unproved, match="with × for none"):
+            replay(tmp_path / "copy", claims)
+
+
 def test_the_wrong_position_is_not_the_task(keep, tmp_path):
     shutil.copytree(keep, tmp_path / "copy")
     claims = search(keep)[1]
