@@ -22,8 +22,9 @@ from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
 from verify.kernel.recall import on_letters
+from verify.kernel.rules import ballast
 from verify.kernel.tasks import check_task
-from verify.kernel.terms import Poly, Terms
+from verify.kernel.terms import Poly, Terms, constant
 from verify.prover.prove import search
 
 
@@ -182,3 +183,23 @@ def test_numbers_that_are_not_whole_are_not_cut_off(recall):
         cases.Grid(terms, [half]).cells(half)
     with pytest.raises(Unproved, match="whole"):
         on_letters(terms, half, np.array([0]), np.array([0]))
+
+
+def test_only_constants_are_ballast(recall):
+    terms = Terms(read(recall).language)
+    level = constant(1 << 40)
+    varied = terms.add([(Fraction(1), level), (Fraction(1), terms.of_letter([Fraction(i) for i in range(13)]))])
+    sizes = [Fraction(1 << 40)] * 2
+    assert ballast(1, [level, level], [0, 1], sizes, 1e-5, "here").level == 1 << 40
+    for lanes in ([level, varied], [varied, level], [level, constant(3 << 39)]):
+        with pytest.raises(Unproved, match="no constant power of two"):
+            ballast(1, lanes, [0, 1], sizes, 1e-5, "here")
+
+
+def test_a_true_claim_that_nothing_reads_is_refused(recall):
+    checkpoint, claims = read(recall), search(recall)[1]
+    terms = Terms(checkpoint.language)
+    keys = terms.of_letter([Fraction(int(name[0] == "k")) for name in checkpoint.circuit["alphabet"]])
+    idle = ["cut", terms.name(keys.primitive[1]), []]
+    assert claims[-1][0] == "times"
+    assert f"claim {len(claims)} is used nowhere" in numbered(checkpoint, [*claims[:-1], idle, claims[-1]])
