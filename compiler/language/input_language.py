@@ -23,6 +23,7 @@ EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many number
 Paths: TypeAlias = frozenset[tuple[str, frozenset[tuple[int, int]]]]  # (state, (distinct edge, token) used)
 _LONGEST_SPELLED = 1 << 16  # of `strings`, which copies a prefix for each of its tokens
 _MOST_DRAWN = 1 << 24  # tokens of one sample
+_DRAWN_AT_ONCE = 1 << 12  # steps of a walk
 _MOST_SAID = 12  # tokens that a description names
 _MOST_PATHS = 1 << 17  # that are followed at a time
 
@@ -273,6 +274,29 @@ class InputLanguage:
             )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
         return np.array([self._path(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
+
+    def walk(self, seed: int) -> Iterator[int]:
+        """The tokens of one random walk, for as long as there is one, in constant memory; it is none of `sample`'s.
+
+        Edges and tokens are drawn uniformly.
+        """
+        rng, state, used = np.random.default_rng(integer(seed, "seed of walk", 0)), self.start, set[tuple[int, int]]()
+        drawn: Iterator[tuple[int, int]] = iter(())
+        while options := [
+            (i, edge, free)
+            for i, edge, ids in self._leaving.get(state, [])
+            if (free := [t for t in ids if (i, t) not in used] if edge.distinct else ids)
+        ]:
+            first, second = next(drawn, (None, 0))
+            if first is None:  # many at once take a tenth of the time
+                drawn = iter(rng.integers(1 << 62, size=(_DRAWN_AT_ONCE, 2)).tolist())
+                first, second = next(drawn)
+            i, edge, free = options[first % len(options)]
+            token = free[second % len(free)]
+            if edge.distinct:
+                used.add((i, token))
+            yield token
+            state = edge.target
 
     def _path(self, rng: np.random.Generator, length: int) -> list[int]:
         state = self.start

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect as inspection
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -134,12 +134,17 @@ def verify(
             "zoology: the public benchmark's at the sizes of an mqar checkpoint"
         ),
     ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="run one sequence of --length in constant memory")] = False,
+    length: Annotated[int | None, typer.Option(min=1, help="tokens of the sequence of --stream")] = None,
     key: disguising.KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint, or an export with gated MLPs (mamba-ssm-mlp), again, from its files alone."""
     if runtime == "mamba-ssm":
         _need_mamba_ssm()
+    if stream or length is not None:
+        _stream(directory, stream, length, [runtime, data, key], as_json)
+        return
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions.checkpoints import artifact, saved, saved_export
@@ -164,6 +169,29 @@ def verify(
     if not artifact.passed(found.built, found.results):
         fail(found.built, found.stack, found.results)
     if not found.good:
+        raise typer.Exit(1)
+
+
+def _stream(directory: Path, stream: bool, length: int | None, others: list, as_json: bool) -> None:
+    """`verify --stream`: chunks, steps and the whole sequence beside each other; exit code 1 where they differ."""
+    if not stream or length is None:
+        raise ValueError("--stream runs one sequence of --length tokens; give both.")
+    if any(other is not None for other in others):
+        raise ValueError(
+            "--stream draws its own sequence for mamba_ssm's modules; leave out --runtime, --data and --key."
+        )
+    with display.progress(quiet=as_json) as bars:
+        with bars.stage("start PyTorch"):
+            from compiler.artifact.load import load
+            from constructions.checkpoints import saved, streamed
+        with bars.stage("compile"):
+            built, stack = saved.rebuild(directory), load(directory)
+        found = streamed.verify_streamed(built, stack, length, progress=bars(f"verify {length:,} tokens", length))
+    if as_json:
+        typer.echo(strict_json(asdict(found) | {"equal": found.failure is None}))
+    else:
+        typer.echo(found.sentence(), err=found.failure is not None)
+    if found.failure is not None:
         raise typer.Exit(1)
 
 

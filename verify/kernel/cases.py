@@ -17,7 +17,7 @@ import numpy as np
 
 from verify.kernel.exact import alike, fold, plus, times, whole
 from verify.kernel.facts import Cell
-from verify.kernel.floats import Unproved
+from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.terms import Mono, Poly, Terms
 
 MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 18, 1 << 12
@@ -104,7 +104,7 @@ class Grid:
         """A polynomial with whole coefficients in every case, seen `back` positions back."""
         total: Spread = {}
         for m, c in p.terms.items():
-            part: Spread = {(): times(whole([int(c)]).reshape([1] * self._rank), self._begun(back))}
+            part: Spread = {(): times(whole([whole_number(c)]).reshape([1] * self._rank), self._begun(back))}
             for a, lag in m:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():

@@ -113,7 +113,7 @@ class Floats:
         if x.count is not None:
             raise Unproved(f"{place} reads a count that outgrows float32")
         values = self.ledger.until(place, [total], lambda: self.values(place, total))
-        unit = min([x.poly.unit] * bool(x.poly.terms) + [exponent(bias)] * bool(bias), default=0)
+        unit = min((p.unit for p in (x.poly, constant(bias)) if p.terms), default=0)
         for v in values:
             in_range(abs(v), max(unit, LEAST), place)
             if OFF < v <= ON or abs(v) < 1 << 16 and abs(v) > UNITS * Fraction(2) ** unit:

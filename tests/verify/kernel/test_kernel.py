@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from unittest.mock import patch
 
 import numpy as np
@@ -15,9 +17,13 @@ from safetensors.numpy import load_file, save_file
 from tests.verify.kernel.attack import accepted
 from verify.kernel import cases
 from verify.kernel.certificate import claims_of, prove, replay, written
-from verify.kernel.claims import Refused
+from verify.kernel.circuit import Circuit
+from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
+from verify.kernel.recall import on_letters
+from verify.kernel.tasks import check_task
+from verify.kernel.terms import Poly, Terms
 from verify.prover.prove import search
 
 
@@ -153,3 +159,26 @@ def test_bad_usage_and_files_that_are_none(tmp_path):
     (tmp_path / "certificate.json").write_text("[]")
     found = run(tmp_path)
     assert found.returncode == 1 and not found.stderr and b"not proved: certificate.json" in found.stdout
+
+
+def test_rules_over_scores_are_part_of_the_task(recall):
+    """A circuit whose rules answer otherwise has no task that its scores alone would answer."""
+    checkpoint, claims = read(recall), search(recall)[1]
+    streams = checkpoint.circuit["streams"]
+    last = len(streams) - 1
+    flag = {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []}
+    rule = {"operation": "Decide", "attributes": {"tokens": [0]}, "inputs": [last, last + 1]}
+    circuit = checkpoint.circuit | {"streams": [*streams, flag, rule], "output": last + 2}
+    ledger = Ledger(Terms(checkpoint.language), iter(()).__next__)
+    with pytest.raises(Unproved, match="decided by rules"):
+        check_task(ledger, Circuit(ledger, circuit), checkpoint.task)
+    assert not accepted(replace(checkpoint, circuit=circuit), claims)
+
+
+def test_numbers_that_are_not_whole_are_not_cut_off(recall):
+    terms = Terms(read(recall).language)
+    half = Poly({((0, 0),): Fraction(1, 2)})
+    with pytest.raises(Unproved, match="whole"):
+        cases.Grid(terms, [half]).cells(half)
+    with pytest.raises(Unproved, match="whole"):
+        on_letters(terms, half, np.array([0]), np.array([0]))
