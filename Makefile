@@ -3,7 +3,7 @@
 # make quick   run one test of each file; TOUCHED=1 names the modules of which no function ran
 # make test    run every test
 # make check   run ruff and mypy, which change nothing here
-# make bench   time the scan and the start of the command
+# make bench   time the scan and the start of the command; keep how costs grow
 # make hostile N=10000   damage checkpoints at random, ask too much of them, and verify them; kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
@@ -52,6 +52,7 @@ check: $(VENV)/installed-test
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/scan.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python -m benchmarks.history
 
 hostile: $(VENV)/installed-test
 	$(BIN)/python -m tests.artifact.hostile $(or $(N),10000)

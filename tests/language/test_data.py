@@ -159,6 +159,15 @@ def test_a_scaled_identity_is_short() -> None:
     assert read_matrix(data, lambda entries: None).sum() == 25_000
 
 
+@pytest.mark.parametrize(
+    "rows", [[[1, 1], [0, 0]], [[0, 0], [1, 1]], [[1, 0], [0, 1]], [[2, 0], [0, 1]], [[0, 1], [1, 0]]]
+)
+def test_only_a_diagonal_is_written_as_one(rows) -> None:
+    """A row of two entries beside an empty one has its columns in order, too: the table of a letter was lost so."""
+    data = write_matrix(np.array(rows, dtype=float))
+    assert (read_matrix(data, lambda entries: None).toarray() == np.array(rows)).all()
+
+
 # Operations from outside ---------------------------------------------------------------------------
 
 

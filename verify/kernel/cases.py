@@ -17,10 +17,10 @@ import numpy as np
 
 from verify.kernel.exact import alike, fold, plus, times, whole
 from verify.kernel.facts import Cell
-from verify.kernel.floats import Unproved
+from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.terms import Mono, Poly, Terms
 
-MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 18, 1 << 24, 1 << 12
+MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 18, 1 << 12
 
 Array = np.ndarray
 Spread = dict[Mono, Array]  # a polynomial with an array of coefficients for each monomial of states
@@ -79,7 +79,7 @@ class Grid:
 
     def _cut(self, part: Parts, seen: set[tuple[int, int]]) -> tuple[Array, Array]:
         """The least and the largest number of each part."""
-        if (part.atom, part.lag) not in seen or self.terms.atoms[part.atom].kind not in ("sum", "latch"):
+        if (part.atom, part.lag) not in seen or self.terms.atoms[part.atom].kind not in ("sum", "count", "latch"):
             raise Unproved("a part of what is no state here")
         lo, hi = self.terms.atom_range(part.atom, part.lag)
         if list(part.cuts) != sorted(set(part.cuts)) or not part.cuts or not lo < part.cuts[0] <= part.cuts[-1] <= hi:
@@ -104,7 +104,7 @@ class Grid:
         """A polynomial with whole coefficients in every case, seen `back` positions back."""
         total: Spread = {}
         for m, c in p.terms.items():
-            part: Spread = {(): times(whole([int(c)]).reshape([1] * self._rank), self._begun(back))}
+            part: Spread = {(): times(whole([whole_number(c)]).reshape([1] * self._rank), self._begun(back))}
             for a, lag in m:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():

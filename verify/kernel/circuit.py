@@ -40,17 +40,31 @@ class Circuit:
         return rule(self, f"stream {i}", stream["attributes"], *self._inputs(i, stream))
 
     def _inputs(self, i: int, stream: dict[str, Any]) -> list[Lanes]:
-        if any(type(k) is not int or not 0 <= k < i for k in stream["inputs"]):
-            raise Unproved(f"stream {i} reads one that does not stand before it")
-        return [self.lanes[k] for k in stream["inputs"]]
+        return [self.lanes[self._before(i, k)] for k in stream["inputs"]]
 
-    def scores(self) -> list[tuple[np.ndarray, Lanes]]:
-        """The output as a sum of matrix · lanes."""
-        i, stream = self.data["output"], self.data["streams"][self.data["output"]]
+    def scores(self, at: int | None = None) -> list[tuple[np.ndarray, Lanes]]:
+        """The output (or a stream before it) as a sum of matrix · lanes; of rules, the scores that they decide over."""
+        i = self.data["output"] if at is None else at
+        stream = self.data["streams"][i]
+        if stream["operation"] == "Decide":
+            return self.scores(self._before(i, stream["inputs"][0]))
         if stream["operation"] in ("Linear", "Emit"):
             return list(zip(map(matrix, stream["attributes"]["matrices"]), self._inputs(i, stream), strict=True))
         lanes = self._read(i, stream)
         return [(np.eye(len(lanes)), lanes)]
+
+    def rules(self) -> list[tuple[int, Poly]]:
+        """(token, flag) of each rule over the scores: the first one whose flag is 1 decides."""
+        i, stream = self.data["output"], self.data["streams"][self.data["output"]]
+        if stream["operation"] != "Decide":
+            return []
+        held = [self.flag("a rule", *self.lanes[self._before(i, k)]) for k in stream["inputs"][1:]]
+        return list(zip(map(natural, stream["attributes"]["tokens"]), held, strict=True))
+
+    def _before(self, i: int, k: Any) -> int:
+        if type(k) is not int or not 0 <= k < i:
+            raise Unproved(f"stream {i} reads one that does not stand before it")
+        return k
 
     # conditions -------------------------------------------------------------------------------------
 
@@ -168,6 +182,12 @@ def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: La
     return [r.sum(*((ONE, r.terms.times(h, q)) for h, q in zip(row, query, strict=True))) for row in held]
 
 
+def _count(r: Circuit, place: str, a: dict, when: Lanes, reset: Lanes) -> Lanes:
+    """How often the one flag was 1 after the other one last was."""
+    _flags(r, place, when, reset)
+    return _each(r.terms.count, when, reset)
+
+
 def _latch(r: Circuit, place: str, a: dict, value: Lanes, when: Lanes) -> Lanes:
     return [r.terms.latch(v, r.flag(place, flag)) for flag in when for v in value]
 
@@ -221,6 +241,7 @@ RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Max": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (ONE, q), (-ONE, _min(r, p, q))), x, y), ()),
     "Multiply": (lambda r, place, a, x, y: _each(r.terms.times, x, y), ()),
     "Cumsum": (lambda r, place, a, x: [r.terms.sum(p) for p in x], ()),
+    "Count": (_count, ()),
     "Latch": (_latch, ()),
     "MemoryRead": (_memory, ("policy", "writes", "skip")),
 }

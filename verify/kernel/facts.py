@@ -51,3 +51,10 @@ class Times(Fact):
     """most: how often each of some letters can stand in a sequence."""
 
     most: list[Fraction]
+
+
+@dataclass(eq=False)
+class Weighed(Fact):
+    """What the last rule over scores adds to the score of its token."""
+
+    weight: Fraction

@@ -109,9 +109,8 @@ def _config(config: dict[str, Any]) -> dict[str, Any]:
     epsilon = config.get("layer_norm_epsilon")
     if type(epsilon) is not float or not 0 < epsilon < 1:
         raise Unproved(f"the config has layer_norm_epsilon = {epsilon!r:.60}")
-    known = {*sizes, *expected, *_IDLE, "layer_norm_epsilon", "model_type"} | (
-        {"time_step_limit"} if kind == "mamba2" else {"time_step_rank"}
-    )
+    known = {*sizes, *expected, *_IDLE, "layer_norm_epsilon", "model_type", "time_step_rank"}
+    known |= {"time_step_limit"} if kind == "mamba2" else set()
     if set(config) - known:
         raise Unproved(f"the config has an entry {min(set(config) - known)!r:.60} that the kernel does not know")
     return config

@@ -33,6 +33,12 @@ def is_power(x: Fraction) -> bool:
     return x != 0 and abs(x) == Fraction(2) ** exponent(x)
 
 
+def whole_number(x: Fraction) -> int:
+    if x.denominator != 1:
+        raise Unproved(f"{x} stands where a whole number is needed")
+    return int(x)
+
+
 def dyadic(x: float) -> Fraction:
     return Fraction(float(x))
 

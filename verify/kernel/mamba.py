@@ -85,8 +85,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
 
 def _step(f: Floats, place: str, row: np.ndarray, bias: float, low_rank: Sequence[Number]) -> Number:
     inner = project(f, f"{place}: dt_proj", row, low_rank)
-    total = f.sum(f"{place}: Δ", [(ONE, inner), (ONE, Number(constant(dyadic(bias))))])
-    return f.step(f"{place}: Δ", total)
+    return f.step(f"{place}: Δ", inner, dyadic(bias))
 
 
 def state_output(f: Floats, place: str, step: Number, x: Number, columns: Sequence[tuple]) -> Number:

@@ -18,6 +18,7 @@ from verify.kernel.claims import Ledger, entries, natural
 from verify.kernel.floats import (
     ERASED,
     KEPT,
+    LEAST,
     LOOSE,
     OFF,
     ON,
@@ -29,7 +30,7 @@ from verify.kernel.floats import (
     in_range,
     is_power,
 )
-from verify.kernel.terms import ZERO, Poly, Terms
+from verify.kernel.terms import ZERO, Poly, Terms, constant
 
 ONE = Fraction(1)
 
@@ -39,6 +40,7 @@ class Number:
     poly: Poly
     count: int | None = None  # the atom that outgrows float32
     upto: int = 0
+    loose: bool = False  # of Δ: what is huge may be rounded, by a part of 2^-7
 
     @property
     def zero(self) -> bool:
@@ -58,7 +60,7 @@ class Floats:
 
     def size(self, x: Number) -> Fraction:
         lo, hi = self.terms.range(x.poly)
-        return max(abs(lo), abs(hi)) * (LOOSE if x.count is not None else 1)
+        return max(abs(lo), abs(hi)) * (LOOSE if x.count is not None or x.loose else 1)
 
     def sum(self, place: str, parts: Terms_) -> Number:
         """Σ weight · number in any order (lemma of sums; Sums.sums_in_any_order): all terms are multiples of 2^e, the
@@ -103,16 +105,29 @@ class Floats:
         self.ledger.until(place, [x.poly], lambda: self._check_safe(place, x.poly, zero))
         return Number(self.terms.relu(x.poly))
 
-    def step(self, place: str, x: Number) -> Number:
-        """softplus, of what has finitely many values."""
+    def step(self, place: str, x: Number, bias: Fraction) -> Number:
+        """softplus(x + bias), of what has finitely many values. Values of less than 2^16 are exact; huge ones may be
+        rounded (lemma of decay).
+        """
+        total = self.terms.add([(ONE, x.poly), (bias, constant(1))])
+        if x.count is not None:
+            raise Unproved(f"{place} reads a count that outgrows float32")
+        values = self.ledger.until(place, [total], lambda: self.values(place, total))
+        unit = min((p.unit for p in (x.poly, constant(bias)) if p.terms), default=0)
+        for v in values:
+            in_range(abs(v), max(unit, LEAST), place)
+            if OFF < v <= ON or abs(v) < 1 << 16 and abs(v) > UNITS * Fraction(2) ** unit:
+                raise Unproved(f"{place} can be {float(v):g}, in units of 2^{unit}")
+        loose = any(abs(v) > UNITS * Fraction(2) ** unit for v in values)
+        in_range(Fraction(0), unit, place)
+        return Number(self.terms.relu(total), loose=loose)
 
-        def check() -> None:
-            if any(cell.lo != cell.hi for cell in self.terms.cells(x.poly)[1]):
-                raise Unproved(f"{place} is not one of finitely many numbers")
-
-        if not x.poly.constant:
-            self.ledger.until(place, [x.poly], check)
-        return self.activation(place, x, zero=False)
+    def values(self, place: str, p: Poly) -> list[Fraction]:
+        """All that p can be, where these are finitely many numbers that are known."""
+        c, cells = self.terms.cells(p)
+        if any(cell.lo != cell.hi for cell in cells):
+            raise Unproved(f"{place} is not one of finitely many numbers")
+        return sorted({c * cell.lo for cell in cells})
 
     def _check_safe(self, place: str, p: Poly, zero: bool) -> None:
         """Of each cell the numbers between OFF and ON: none but 0, and that only where it is safe."""
@@ -199,28 +214,36 @@ class Floats:
         """h ← exp(−Δ·rate) h + Δ·drive of one column (lemma of decay; Activations.keeps_exactly,
         Activations.erases_exactly, States.kept_is_running_sum, States.erased_is_last_write).
         """
-        terms = self.terms
-        lo, top = terms.range(step.poly)
         if drive.count is not None or step.count is not None:
             raise Unproved(f"{place}: the state stores a count that outgrows float32")
-        if top * rate[1] <= KEPT:
+        values = self.ledger.until(place, [step.poly], lambda: self.values(place, step.poly))
+        if values[-1] * rate[1] <= KEPT and not step.loose:
             return self.running_sum(place, self.product(f"{place}: Δ·B·x̂", step, drive))
-        if step.poly.constant and step.poly.const * rate[0] >= ERASED:
+        if len(values) == 1 and values[0] * rate[0] >= ERASED and not step.loose:
             return self.product(f"{place}: Δ·B·x̂", step, drive)
-        on = self.ledger.until(place, [step.poly], lambda: self._two_steps(place, step.poly))
-        if on * rate[0] < ERASED:
-            raise Unproved(f"{place}: its state fades, with Δ of {float(on):g} and A down to {float(rate[0]):g}")
-        flag = terms.add([(1 / on, step.poly)])
-        written = self.sum(place, [(on, drive)])
-        return Number(terms.latch(written.poly, flag))
+        if len(values) != 2:
+            raise Unproved(f"{place}: its state fades, or has steps of several sizes")
+        low, high = values
+        written = self.sum(f"{place}: Δ·B·x̂", [(low or high, drive)])
+        flag = self.terms.add([(1 / (high - low), step.poly), (-low / (high - low), constant(1))])
+        if not low and high * rate[0] >= ERASED and not step.loose:
+            return Number(self.terms.latch(written.poly, flag))
+        if not 0 < low * rate[1] <= KEPT or high * rate[0] * (1 - Fraction(1, 1 << 7)) < ERASED:
+            raise Unproved(f"{place}: its state fades, with Δ of {float(low):g} and {float(high):g}")
+        return self._counted(place, written, flag)
 
-    def _two_steps(self, place: str, p: Poly) -> Fraction:
-        """The only positive value of Δ, whose other one is 0."""
-        c, cells = self.terms.cells(p)
-        values = {c * cell.lo for cell in cells} - {0}
-        if any(cell.lo != cell.hi for cell in cells) or len(values) != 1 or min(values) < 0:
-            raise Unproved(f"{place}: Δ has not 0 and one other value")
-        return values.pop()
+    def _counted(self, place: str, written: Number, flag: Poly) -> Number:
+        """A state that is lost where the flag is 1, where nothing is written (States.counted_since_reset)."""
+        lost = self.terms.times(written.poly, flag)
+
+        def check() -> None:
+            if any(self.terms.range(lost)):
+                raise Unproved(f"{place}: something is written where its state is lost")
+
+        self.ledger.until(place, [lost], check)
+        total = self.terms.count(written.poly, flag)
+        self.ledger.until(place, [total], lambda: exact(self._mass(total), written.poly.unit, place))
+        return Number(total)
 
     def running_sum(self, place: str, p: Number) -> Number:
         """Σ p over time (lemma of running sums; States.running_sums_hold): |terms| add up to at most 2^24 units. A

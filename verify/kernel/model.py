@@ -10,9 +10,10 @@ import numpy as np
 from verify.kernel.files import Checkpoint
 from verify.kernel.floats import UNITS, Unproved, dyadic, exponents, in_range
 from verify.kernel.mamba import mamba_block
+from verify.kernel.mamba2 import mamba2_block
 from verify.kernel.mixers import ONE, Floats, Number
 
-BLOCKS = {"mamba": mamba_block}
+BLOCKS = {"mamba": mamba_block, "mamba2": mamba2_block}
 
 
 def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
@@ -20,9 +21,7 @@ def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
     config, tensors = checkpoint.config, checkpoint.tensors
     embedding, letters = tensors["backbone.embeddings.weight"], checkpoint.language.tokens
     lanes = [Number(f.terms.of_letter([dyadic(x) for x in column])) for column in embedding[:letters].T]
-    epsilon, block = config["layer_norm_epsilon"], BLOCKS.get(config["model_type"])
-    if block is None:
-        raise Unproved(f"the kernel has no equations for {config['model_type']}")
+    epsilon, block = config["layer_norm_epsilon"], BLOCKS[config["model_type"]]
     for b in range(config["num_hidden_layers"]):
         what, prefix = f"block {b + 1}", f"backbone.layers.{b}."
         u = f.norm(f"{what}: norm", lanes, tensors[f"{prefix}norm.weight"], epsilon)

@@ -21,6 +21,8 @@ def numbered(names: dict[str, int], prefix: str) -> np.ndarray:
 
 def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]]:
     """The scores as one matrix (letters, lanes) times lanes; letters beyond it score 0."""
+    if circuit.rules():
+        raise Unproved("the task's scores are decided by rules over scores, of which the kernel has no rule for tasks")
     parts = circuit.scores()
     lanes = [p for _, held in parts for p in held]
     full = np.zeros((terms.language.tokens, len(lanes)))

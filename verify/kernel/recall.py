@@ -18,7 +18,7 @@ from verify.kernel.cases import Grid
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, entries, potential_of
 from verify.kernel.facts import Times
-from verify.kernel.floats import Unproved
+from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.readout import numbered, state_scores
 from verify.kernel.rules import times
 from verify.kernel.terms import Mono, Poly, Terms
@@ -122,7 +122,7 @@ def on_letters(terms: Terms, p: Poly, now: Letters, before: Letters) -> Array:
     """
     total = np.zeros(np.broadcast_shapes(now.shape, before.shape), np.int64)
     for m, c in p.terms.items():
-        part = exact.whole([int(c)])
+        part = exact.whole([whole_number(c)])
         for a, lag in m:
             part = exact.times(part, _at(terms, a, lag, now, before))
         total = exact.plus(total, part)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from verify.kernel.cases import Grid, Parts
-from verify.kernel.facts import Absorbed, Cell, Ranged, Times
+from verify.kernel.facts import Absorbed, Cell, Ranged, Times, Weighed
 from verify.kernel.floats import UNITS, Unproved, is_power
 from verify.kernel.terms import Poly, Terms
 
@@ -41,7 +41,7 @@ def total(
     (Totals.totals) and of windows (Totals.windows).
     """
     m = terms.atoms[atom].of
-    if terms.atoms[atom].kind != "sum":
+    if terms.atoms[atom].kind not in ("sum", "count"):
         raise Unproved("a total of what is no running sum")
     if not majorant or len({(a, lag) for a, lag, _ in majorant}) < len(majorant):
         raise Unproved("a majorant that is empty, or names a table twice")
@@ -100,3 +100,8 @@ def times(
     """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
     places = np.arange(terms.language.tokens)
     return Times(claim, [terms.language.total((places == a).astype(object), *potential) for a in letters])
+
+
+def weighed(claim: int, weight: Fraction) -> Weighed:
+    """The last rule over scores may add any number that exceeds every lead, which is checked where it is used."""
+    return Weighed(claim, weight)

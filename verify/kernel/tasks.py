@@ -12,6 +12,7 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, product
 from verify.kernel.floats import Unproved
+from verify.kernel.heads import induction_heads
 from verify.kernel.readout import state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
@@ -86,4 +87,4 @@ def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> F
     return Fraction(least)
 
 
-TASKS = {"keep-nth": keep_nth, "mqar": mqar}
+TASKS = {"induction-heads": induction_heads, "keep-nth": keep_nth, "mqar": mqar}

@@ -1,10 +1,10 @@
 """Exact values as polynomials over integer-valued atoms.
 
 An *atom* is a number at every position of a sequence: a table of the letter there; relu(q) of a polynomial q; the
-running sum of a monomial, Σ_(s<=t) m(s); or a latch, the m of the last position whose flag f was 1, and 0 before any.
-An atom seen `lag` positions back is 0 at the first `lag` positions. A *monomial* is a product of such, sorted; the
-empty one is the number 1. A *polynomial* is Σ coefficient · monomial with dyadic coefficients. Terms are built here
-and from the files only: no claim states one.
+running sum of a monomial, Σ_(s<=t) m(s); a count, that sum after the last position whose flag f was 1; or a latch,
+the m of the last position whose flag f was 1, and 0 before any. An atom seen `lag` positions back is 0 at the first
+`lag` positions. A *monomial* is a product of such, sorted; the empty one is the number 1. A *polynomial* is Σ
+coefficient · monomial with dyadic coefficients. Terms are built here and from the files only: no claim states one.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ def constant(x: Fraction | int) -> Poly:
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """kind: "table", "relu", "sum" or "latch". name: a digest of the content. table: whole numbers by letter. of: what
-    is bent, or the monomial that is summed or stored; flag: when it is stored. range: from its parts' ranges."""
+    """kind: "table", "relu", "sum", "count" or "latch". name: a digest of the content. table: whole numbers by
+    letter. of: what is bent, summed or stored; flag: when it is stored or lost. range: from its parts' ranges.
+    """
 
     kind: str
     name: str
@@ -140,6 +141,7 @@ class Terms:
 
     def relu(self, p: Poly) -> Poly:
         """max(p, 0); p itself or 0 where its range says so."""
+        p = self._joined(p)
         lo, hi = self.range(p)
         if lo >= 0 or hi <= 0:
             return p if lo >= 0 else ZERO
@@ -159,6 +161,15 @@ class Terms:
         )
         return Poly({((atom, back),): abs(c)})
 
+    def _joined(self, p: Poly) -> Poly:
+        """Several running sums of functions of the present letter are one."""
+        plain = lambda a: self.atoms[a].kind == "sum" and all(map(self.by_letter_alone, self.atoms[a].of.terms))
+        sums = [m for m in p.terms if len(m) == 1 and not m[0][1] and plain(m[0][0])]
+        if len(sums) < 2:
+            return p
+        one = self.sum(self.add([(p.terms[m], self.atoms[m[0][0]].of) for m in sums]))
+        return self.add([(Fraction(1), Poly({m: c for m, c in p.terms.items() if m not in sums})), (Fraction(1), one)])
+
     def by_letter_alone(self, m: Mono) -> bool:
         """Whether a monomial is a number or a table of the present letter."""
         return not m or len(m) == 1 and m[0][1] == 0 and self._is_table(m[0][0])
@@ -172,37 +183,35 @@ class Terms:
         return found.tolist()
 
     def sum(self, p: Poly) -> Poly:
-        """Σ_(s<=t) p(s): sums are linear, and the sum of what is seen k back is the sum, seen k back."""
-        return self._linear(p, ZERO, lambda m, _: self._sum(m))
+        """Σ_(s<=t) p(s): the sum of what is seen k back is the sum, seen k back."""
+        return self._state("sum", p, ZERO)
+
+    def count(self, p: Poly, flag: Poly) -> Poly:
+        """Σ p over the positions after the last one where flag, of which 0 or 1 is known, was 1: no p is read there."""
+        if not flag.terms:
+            return self.sum(p)
+        return self._state("count", self.add([(Fraction(1), p), (Fraction(-1), self.times(p, flag))]), flag)
 
     def latch(self, p: Poly, flag: Poly) -> Poly:
-        """p at the last position where flag, of which 0 or 1 is known, was 1; 0 before. Latches are linear in p."""
+        """p at the last position where flag, of which 0 or 1 is known, was 1; 0 before."""
         if flag.constant:
             return p if flag.const else ZERO
-        return self._linear(p, flag, self._latch)
+        return self._state("latch", p, flag)
 
-    def _linear(self, p: Poly, flag: Poly, make) -> Poly:
-        total: dict[Mono, Fraction] = defaultdict(Fraction)
-        for mono, c in p.terms.items():
-            m = Poly({mono: Fraction(1)})
-            both = Poly({**flag.terms, **m.terms}) if flag.terms else m
-            back = self._common_lag(both)
-            atom = make(self.earlier(m, -back), self.earlier(flag, -back))
-            total[((atom, back),)] += c
-        return Poly(total)
-
-    def _sum(self, m: Poly) -> int:
-        lo, hi = map(int, self.range(m))
-        length = self.language.length
-        bounds = (min(lo, lo * length), max(hi, hi * length))
-        return self._new(f"sum {self.name(m)}", lambda name: Atom("sum", name, bounds, of=m))
-
-    def _latch(self, m: Poly, flag: Poly) -> int:
-        lo, hi = map(int, self.range(m))
-        return self._new(
-            f"latch {self.name(m)} {self.name(flag)}",
-            lambda name: Atom("latch", name, (min(lo, 0), max(hi, 0)), of=m, flag=flag),
-        )
+    def _state(self, kind: str, p: Poly, flag: Poly) -> Poly:
+        """c · the state of a primitive polynomial, for states are linear in what they store."""
+        if not p.terms:
+            return p
+        both = Poly({**flag.terms, **p.terms}) if flag.terms else p
+        back = self._common_lag(both)
+        c, q = self.earlier(p, -back).primitive
+        flag = self.earlier(flag, -back)
+        lo, hi = map(int, self.range(q))
+        length = 1 if kind == "latch" else self.language.length
+        ends = (min(lo * (1 if kind == "sum" else 0), lo * length), max(hi * (1 if kind == "sum" else 0), hi * length))
+        name = f"{kind} {self.name(q)} {self.name(flag)}"
+        atom = self._new(name, lambda name: Atom(kind, name, ends, of=q, flag=flag))
+        return Poly({((atom, back),): c})
 
     def _is_table(self, atom: int) -> bool:
         return self.atoms[atom].kind == "table"
@@ -292,7 +301,19 @@ class Terms:
             values = sum((c * self._numbers(a) for a, c in parts), np.full(self.language.tokens, Fraction(0), object))
             for m, c in self._function(values, lag, rest).items():
                 found[m] += c
-        return Poly(found)
+        return self._since(found)
+
+    def _since(self, terms: dict[Mono, Fraction]) -> Poly:
+        """A running sum less its latch under a flag is the count since the flag (States.counts_since)."""
+        for m, c in list(terms.items()):
+            atom = self.atoms[m[0][0]] if len(m) == 1 and not m[0][1] else None
+            if atom is not None and atom.kind == "latch" and len(atom.of.terms) == 1:
+                (held,) = atom.of.terms
+                if terms.get(held) == -c and len(held) == 1 and not held[0][1] and self.atoms[held[0][0]].kind == "sum":
+                    left = {n: d for n, d in terms.items() if n not in (m, held)}
+                    counted = self.count(self.atoms[held[0][0]].of, atom.flag)
+                    return self.add([(Fraction(1), Poly(left)), (-c, counted)])
+        return Poly(terms)
 
     # ranges -----------------------------------------------------------------------------------------
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from verify.kernel.cases import Grid, Parts
 from verify.kernel.floats import UNITS, Unproved, is_power
+from verify.kernel.normal import Normal
 from verify.kernel.terms import Poly, Terms
-from verify.prover.potentials import potential, written
+from verify.prover.potentials import number, potential, written
 
 Claim = list[Any]
-_MOST_CUTS = 256
+_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 10
+_BUDGET = 1 << 20  # cases times terms, of all that one search looks at
 
 
 class Search:
@@ -27,6 +29,7 @@ class Search:
         self.terms = terms
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
+        self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
         claim = next(self._ideas(place, subjects), None)
@@ -41,6 +44,12 @@ class Search:
         if place == "the task" and self._new(place):
             amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
             yield ["times", written(potential(self.terms.language, amounts))]
+        if place == "the rules" and self._new(place):
+            normal = Normal(self.terms)
+            (c, p), (d, flag) = (normal.of(q).primitive for q in subjects[:2])
+            weight = c / d if p.key == flag.key else c * sum(map(abs, p.terms.values()))
+            if weight > 0:
+                yield ["weight", number(weight)]
         yield from self._totals(subjects)
         for p in subjects:
             yield from self._cut(p)
@@ -60,12 +69,12 @@ class Search:
         known = self.terms.cells(q)[1]
         for parts in self._parts(q):
             try:
-                found = Grid(self.terms, [q], parts).cells(q)
+                found = self._grid([q], parts).cells(q)
             except Unproved:
                 continue
             better = min(c.lo for c in found) > known[0].lo or max(c.hi for c in found) < known[0].hi
             if better or all(c.lo == c.hi for c in found) or max(c.step for c in found) > known[0].step:
-                yield ["cut", self.terms.name(q), [[self.terms.atoms[a].name, lag, list(c)] for a, lag, c in parts]]
+                yield ["cut", self.terms.name(q), self._written(parts)]
                 return
 
     def _parts(self, q: Poly) -> Iterator[list[Parts]]:
@@ -81,7 +90,22 @@ class Search:
                 found.append(Parts(a, lag, tuple(inside)))
         if found:
             yield found
+        states = sorted(self._states(q, 0, False))
+        ranges = {s: self.terms.atom_range(*s) for s in states}
+        if states and all(0 < hi - lo <= _MOST_VALUES for lo, hi in ranges.values()):
+            yield [Parts(a, lag, tuple(range(lo + 1, hi + 1))) for (a, lag), (lo, hi) in ranges.items()]
         yield []
+
+    def _states(self, p: Poly, back: int, within: bool) -> set[tuple[int, int]]:
+        """The states that what is bent reads."""
+        found = set()
+        for m in p.terms:
+            for a, lag in m:
+                if self.terms.atoms[a].kind == "relu":
+                    found |= self._states(self.terms.atoms[a].of, lag + back, True)
+                elif within and self.terms.atoms[a].kind != "table":
+                    found.add((a, lag + back))
+        return found
 
     def _bent(self, p: Poly, back: int) -> set[tuple[int, int]]:
         found = set()
@@ -93,7 +117,7 @@ class Search:
 
     def _crossings(self, q: Poly, back: int, cuts: dict[tuple[int, int], set[int]]) -> None:
         try:
-            spread = Grid(self.terms, [Poly(q.terms)]).spread(q)
+            spread = self._grid([q], []).spread(q)
         except Unproved:
             return
         states = [m for m in spread if m]
@@ -119,28 +143,40 @@ class Search:
 
     def _total(self, atom: int) -> Iterator[Claim]:
         terms, m = self.terms, self.terms.atoms[atom].of
-        try:
-            grid = Grid(terms, [m])
-            lo, hi = grid.range(grid.spread(m))
-        except Unproved:
-            return
-        size = np.maximum(np.abs(lo), np.abs(hi))
         best: tuple[Fraction, Claim] | None = None
-        for table, lag in sorted(self._tables(m, 0)):
-            numbers, held = np.broadcast_arrays(
-                *(grid.spread(Poly({((table, lag),): Fraction(1)})).get((), 0 * size), size)
-            )
-            if (numbers < 0).any() or (held[numbers == 0] > 0).any():
+        for parts in self._parts(m):
+            try:
+                grid = self._grid([m], parts)
+                lo, hi = grid.range(grid.spread(m))
+            except Unproved:
                 continue
-            weight = max((-(-int(h) // int(n)) for h, n in zip(held[numbers > 0], numbers[numbers > 0], strict=True)))
-            amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
-            found = potential(terms.language, amounts)
-            most = terms.language.total(amounts, *found)
-            if best is None or most < best[0]:
-                name = terms.atoms[table].name
-                best = most, ["total", terms.atoms[atom].name, [[name, lag, weight]], [], written(found)]
+            size = np.maximum(np.abs(lo), np.abs(hi))
+            for table, lag in sorted(self._tables(m, 0) | {(0, 0)}):
+                spread = grid.spread(Poly({((table, lag),): Fraction(1)})) if table else {(): 0 * size + 1}
+                numbers, held = np.broadcast_arrays(spread.get((), 0 * size), size)
+                if (numbers < 0).any() or (held[numbers == 0] > 0).any():
+                    continue
+                pairs = zip(held[numbers > 0], numbers[numbers > 0], strict=True)
+                weight = max((-(-int(h) // int(n)) for h, n in pairs), default=0)
+                amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
+                found = potential(terms.language, amounts)
+                most = terms.language.total(amounts, *found)
+                if best is None or most < best[0]:
+                    row = [[terms.atoms[table].name, lag, weight]]
+                    best = most, ["total", terms.atoms[atom].name, row, self._written(parts), written(found)]
         if best is not None and best[0] < max(map(abs, terms.atom_range(atom))):
             yield best[1]
+
+    def _grid(self, polys: Sequence[Poly], parts: Sequence[Parts]) -> Grid:
+        """The cases of a claim, where these are few."""
+        grid = Grid(self.terms, polys, parts)
+        self._spent += grid.cases * sum(len(p.terms) for p in polys)
+        if grid.cases > _MOST_CASES or self._spent > _BUDGET:
+            raise Unproved(f"{grid.cases} cases are too many to try")
+        return grid
+
+    def _written(self, parts: Sequence[Parts]) -> list:
+        return [[self.terms.atoms[a].name, lag, list(cuts)] for a, lag, cuts in parts]
 
     def _tables(self, p: Poly, back: int) -> set[tuple[int, int]]:
         found = set()
@@ -171,6 +207,10 @@ class Search:
                     if i not in chosen and size**2 * len(lanes) * 2 >= least**2 / UNITS:
                         yield from self._totals([p])
                         yield from self._cut(p)
+                sizes = [max(map(abs, self.terms.range(p))) for i, p in enumerate(lanes) if i not in chosen]
+                if sum(x**2 for x in sizes) * UNITS >= least**2:
+                    told = f"{float(least):.4g} does not hide lanes of up to {float(max(sizes)):.4g}"
+                    raise Unproved(f"{place}: {told}, and the search finds no closer bounds")
                 if self._new("ballast", place):
                     yield ["ballast", chosen]
                 return

@@ -33,7 +33,8 @@ def write_matrix(matrix: sparse.sparray | np.ndarray) -> dict:
     rows, columns = map(int, sorted_rows.shape)
     if rows == columns == sorted_rows.nnz and rows > 1:
         weights = set(sorted_rows.data.tolist())
-        if len(weights) == 1 and np.array_equal(sorted_rows.indices, np.arange(rows)):
+        one_each = np.array_equal(sorted_rows.indptr, np.arange(rows + 1))  # rows of two and of none have as many
+        if len(weights) == 1 and one_each and np.array_equal(sorted_rows.indices, np.arange(rows)):
             return {"diagonal": write_number(weights.pop()), "size": rows}
     large = rows + sorted_rows.nnz > LARGEST_LISTED
     return (_compact(sorted_rows) if large else None) or {"shape": [rows, columns], "rows": _listed(sorted_rows)}

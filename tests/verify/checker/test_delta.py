@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from compiler import memory, permute
 from compiler.language.alphabet import Alphabet
@@ -24,9 +18,9 @@ from compiler.language.source import Tokens
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 from constructions.registry import CONSTRUCTIONS
+from tests.verify.checker.changed import changed, contents
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check, prove
-from verify.checker.files import in_memory
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.values.language import parse
 from verify.checker.values.machines import machine
@@ -87,61 +81,13 @@ def test_last_write_recall_and_parity_are_answered(tmp_path) -> None:
     parity = Automaton(table=table_json(NAMED["parity"].make()), arch="gated-deltanet")
     for name, construction, target in (("recall", recall, "gated-deltanet-qwen"), ("parity", parity, "gated-deltanet")):
         directory = write(tmp_path / name, construction.circuit(), target, task=construction.asks())
-        verdict = prove(*_read(directory))
+        verdict = prove(*contents(directory))
         assert verdict.accepted and verdict.task is None, verdict.lines()
-
-
-def _read(directory: Path):
-    manifest, config, circuit = (
-        json.loads((directory / f"{name}.json").read_text()) for name in ("construction", "config", "circuit")
-    )
-    tensors = {k: v.numpy() for k, v in load_file(directory / "model.safetensors").items()}
-    return in_memory(config, tensors, manifest["promise"]), circuit, manifest.get("task")
-
-
-@dataclass(frozen=True)
-class Changed:
-    """A model with one weight that is another: its scores of the letters, and the largest of all others."""
-
-    said: str
-    accepted: bool
-    letters: torch.Tensor
-    others: float
-
-
-def _changed(directory: Path, count: int, seed: int) -> Iterator[Changed]:
-    """Weights changed one at a time, in the library's model; first none is."""
-    manifest, config, circuit = (
-        json.loads((directory / f"{name}.json").read_text()) for name in ("construction", "config", "circuit")
-    )
-    tensors = load_file(directory / "model.safetensors")
-    library = AutoModelForCausalLM.from_pretrained(directory)
-    held, chance, tokens = library.state_dict(), random.Random(seed), manifest["promise"]["language"]["tokens"]
-    words = torch.tensor(np.random.default_rng(seed).integers(0, tokens, (16, 100)))
-    for i in range(count + 1):
-        name = chance.choice([n for n, x in tensors.items() if x.any()] if chance.random() < 0.8 else list(tensors))
-        other = tensors[name].clone()
-        flat = other.reshape(-1)
-        live = flat.nonzero().reshape(-1).tolist()
-        at = chance.choice(live) if live and chance.random() < 0.75 else chance.randrange(len(flat))
-        old = float(flat[at])
-        new = chance.choice([0.0, -old, 2 * old, old / 2, old + 1, old * (1 + 2**-20), 1.0, -1.0, 64.0, 0.5, old - 128])
-        flat[at] = new if i else old
-        arrays = {n: (other if n == name else x).numpy() for n, x in tensors.items()}
-        try:
-            accepted = prove(in_memory(config, arrays, manifest["promise"]), circuit, None).weights is None
-        except Rejected:
-            accepted = False
-        with torch.no_grad():
-            held[name].copy_(other)
-            scores = library(words).logits
-            held[name].copy_(tensors[name])
-        yield Changed(f"{name}[{at}]: {old} → {new}", accepted, scores[..., :tokens], float(scores[..., tokens:].max()))
 
 
 @pytest.mark.parametrize("name", ["parity", "resets", "memory"])
 def test_no_changed_weight_is_proved_that_changes_a_score(tmp_path, name) -> None:
-    right, *others = _changed(_checkpoint(tmp_path / "at", name), 24, seed=len(name))
+    right, *others = changed(_checkpoint(tmp_path / "at", name), 24, seed=len(name))
     assert right.accepted
     differ = [change for change in others if not torch.equal(change.letters, right.letters)]
     assert len(differ) > 4 and [change.said for change in differ if change.accepted] == []
@@ -191,8 +137,8 @@ def test_cascades_of_columns_and_resets_are_proved(tmp_path, name) -> None:
     """The second column's swap is seen through the first, and its places turn the sign."""
     construction = Automaton(table=table_json(NAMED[name].make()), arch="gated-deltanet")
     directory = write(tmp_path / "at", construction.circuit(), "gated-deltanet", task=construction.asks())
-    verdict = prove(*_read(directory))
+    verdict = prove(*contents(directory))
     assert verdict.accepted and verdict.task is None, verdict.lines()
-    checkpoint, circuit, claim = _read(directory)
+    checkpoint, circuit, claim = contents(directory)
     claim["classes"] = {q: "yes" if c == "no" else "no" for q, c in claim["classes"].items()}
     assert prove(checkpoint, circuit, claim).task is not None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, emit, memory, present
 from examples.programs import two_brackets
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
@@ -74,6 +75,40 @@ def test_an_operation_that_is_not_exact_names_the_streams_it_computes_with(tmp_p
     reason = check(made).arithmetic
     assert "block 3: gate 0 can be 16; it must be 0, above 20 or at most -104" in reason
     assert f"it computes with the Cumsum[0] (two_brackets.py:{_line('cumsum')})" in reason
+
+
+SIDES = {"round": ("(", "{", ")", "}"), "square": ("[", "<", "]", ">")}
+
+
+def _two_stacks(together: bool) -> Circuit:
+    """Whether some bracket of either stack was closed by one of the other type; `together`: in one latch."""
+    letters = Alphabet.of(*SIDES["round"], *SIDES["square"], "yes", "no")
+    x = Tokens(letters)
+    wrong = []
+    for name, (one, other, *close) in SIDES.items():
+        opens, closes = x.is_in([one, other]), x.is_in(close)
+        level = ((opens - closes).cumsum() + closes).clip(0, 2).one_hot(3)
+        top = memory.write(level, x.is_in([other]), when=opens, policy="last", name=name).read(level)
+        wrong.append(closes & (top != x.is_in([close[1]])))
+    bad = present(wrong[0] | wrong[1]) if together else present(wrong[0]) | present(wrong[1])
+    edges = [
+        (f"{i},{j}", f"{i + up * (side == 'round')},{j + up * (side == 'square')}", SIDES[side][2 * (up < 0) :][:2])
+        for i in range(3)
+        for j in range(3)
+        for side, at in (("round", i), ("square", j))
+        for up in (1, -1)
+        if 0 <= at + up <= 2
+    ]
+    language = InputLanguage.of(letters, "0,0", edges, 8, "two stacks")
+    return Circuit("two-stacks", emit(letters, (bad, "no"), otherwise="yes"), language)
+
+
+def test_two_memories_that_are_asked_at_once_are_both_named_and_what_is_advised_is_proved(tmp_path):
+    reason = check(write(tmp_path / "one", _two_stacks(together=True), "mamba")).meaning
+    assert reason.startswith("the score of 'no' (token 9) is not shown to be the circuit's: no number of the weights")
+    assert "round (test_told.py:" in reason and "it is asked beside square (test_told.py:" in reason
+    assert reason.endswith("and each by itself may be proved: such as a latch of each")
+    assert check(write(tmp_path / "two", _two_stacks(together=False), "mamba")).accepted
 
 
 def test_a_circuit_that_is_none_says_nothing_of_the_weights(tmp_path):

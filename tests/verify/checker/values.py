@@ -50,6 +50,13 @@ class Sequence:
         if root.kind == "sum":
             unit, drive = root.parts
             return sum((self.value(drive, s) for s in past), Fraction(0)) / unit
+        if root.kind == "moved":
+            moves, flags = root.parts
+            state = 0
+            for s in past:
+                on = [move for (when,), move in zip(flags, moves.each, strict=True) if self.value(when, s) == 1]
+                state = on[0][state] if on else state
+            return Fraction(state)
         if root.kind == "memory":
             unit, drive, columns = root.parts
             found = Fraction(0)

@@ -22,5 +22,10 @@ def keep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def targets(recall: Path, keep: Path) -> list[Target]:
-    return [Target(directory, random.Random(1)) for directory in (recall, keep)]
+def heads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("kernel") / "heads", "induction-heads", "mamba2")
+
+
+@pytest.fixture(scope="session")
+def targets(recall: Path, keep: Path, heads: Path) -> list[Target]:
+    return [Target(directory, random.Random(1)) for directory in (recall, keep, heads)]

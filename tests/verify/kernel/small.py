@@ -82,7 +82,7 @@ def put(old: str, new: str) -> None:
 
 
 TABLE = ("| circuit | on Mamba | on Mamba-2 |", "\n\n<!-- end of the gate -->")
-SIZES = ("The kernel has ", " Its files")
+SIZES = ("The kernel has ", " It was to have")
 
 if __name__ == "__main__":
     put(said(*TABLE), table())

@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from unittest.mock import patch
 
 import numpy as np
@@ -15,9 +17,14 @@ from safetensors.numpy import load_file, save_file
 from tests.verify.kernel.attack import accepted
 from verify.kernel import cases
 from verify.kernel.certificate import claims_of, prove, replay, written
-from verify.kernel.claims import Refused
+from verify.kernel.circuit import Circuit
+from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
+from verify.kernel.recall import on_letters
+from verify.kernel.rules import ballast
+from verify.kernel.tasks import check_task
+from verify.kernel.terms import Poly, Terms, constant
 from verify.prover.prove import search
 
 
@@ -45,6 +52,18 @@ def test_a_replay_goes_through_fewer_cases_than_the_search(recall):
         searched = len(counted)
         replay(recall, claims)
     assert 0 < len(counted) - searched < searched
+
+
+def test_induction_heads_on_mamba_2_are_proved_and_another_blank_is_not(heads, tmp_path):
+    proof, claims = search(heads)
+    assert proof.task == "at each letter, the letter that stood right after it the last time, × before that"
+    shutil.copytree(heads, tmp_path / "copy")
+    circuit = json.loads((heads / "circuit.json").read_text())
+    for change in ({"×": "v1", "v1": "×"}, {"×": "y"}):
+        names = [change.get(name, name) for name in circuit["alphabet"]]
+        (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit | {"alphabet": names}))
+        with pytest.raises(Unproved, match="with × for none"):
+            replay(tmp_path / "copy", claims)
 
 
 def test_the_wrong_position_is_not_the_task(keep, tmp_path):
@@ -141,3 +160,46 @@ def test_bad_usage_and_files_that_are_none(tmp_path):
     (tmp_path / "certificate.json").write_text("[]")
     found = run(tmp_path)
     assert found.returncode == 1 and not found.stderr and b"not proved: certificate.json" in found.stdout
+
+
+def test_rules_over_scores_are_part_of_the_task(recall):
+    """A circuit whose rules answer otherwise has no task that its scores alone would answer."""
+    checkpoint, claims = read(recall), search(recall)[1]
+    streams = checkpoint.circuit["streams"]
+    last = len(streams) - 1
+    flag = {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []}
+    rule = {"operation": "Decide", "attributes": {"tokens": [0]}, "inputs": [last, last + 1]}
+    circuit = checkpoint.circuit | {"streams": [*streams, flag, rule], "output": last + 2}
+    ledger = Ledger(Terms(checkpoint.language), iter(()).__next__)
+    with pytest.raises(Unproved, match="decided by rules"):
+        check_task(ledger, Circuit(ledger, circuit), checkpoint.task)
+    assert not accepted(replace(checkpoint, circuit=circuit), claims)
+
+
+def test_numbers_that_are_not_whole_are_not_cut_off(recall):
+    terms = Terms(read(recall).language)
+    half = Poly({((0, 0),): Fraction(1, 2)})
+    with pytest.raises(Unproved, match="whole"):
+        cases.Grid(terms, [half]).cells(half)
+    with pytest.raises(Unproved, match="whole"):
+        on_letters(terms, half, np.array([0]), np.array([0]))
+
+
+def test_only_constants_are_ballast(recall):
+    terms = Terms(read(recall).language)
+    level = constant(1 << 40)
+    varied = terms.add([(Fraction(1), level), (Fraction(1), terms.of_letter([Fraction(i) for i in range(13)]))])
+    sizes = [Fraction(1 << 40)] * 2
+    assert ballast(1, [level, level], [0, 1], sizes, 1e-5, "here").level == 1 << 40
+    for lanes in ([level, varied], [varied, level], [level, constant(3 << 39)]):
+        with pytest.raises(Unproved, match="no constant power of two"):
+            ballast(1, lanes, [0, 1], sizes, 1e-5, "here")
+
+
+def test_a_true_claim_that_nothing_reads_is_refused(recall):
+    checkpoint, claims = read(recall), search(recall)[1]
+    terms = Terms(checkpoint.language)
+    keys = terms.of_letter([Fraction(int(name[0] == "k")) for name in checkpoint.circuit["alphabet"]])
+    idle = ["cut", terms.name(keys.primitive[1]), []]
+    assert claims[-1][0] == "times"
+    assert f"claim {len(claims)} is used nowhere" in numbered(checkpoint, [*claims[:-1], idle, claims[-1]])

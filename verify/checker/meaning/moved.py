@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from verify.checker.values.apart import told_apart
 from verify.checker.values.machines import Move, Moves, numbered
 from verify.checker.values.tables import Ramp
 from verify.checker.values.together import at_all_moments, moved_in
@@ -26,7 +27,7 @@ def canonical(world: World, root: Root, outputs: Sequence[Hashable], first_named
     first_named: the normal form of a value, in short, and the first value that had it.
     """
     moves, flags = root.parts
-    which, some = _told_apart(outputs, moves.each)
+    which, some = told_apart(outputs, moves.each)
     does: dict[Move, list[Value]] = {}
     for move, (when,) in zip(moves.each, flags, strict=True):
         does.setdefault(tuple(which[move[state]] for state in some), []).append(when)
@@ -93,20 +94,3 @@ def by_state(ramp: Ramp) -> list[Ramp]:
         return [ramp]
     values = {s: y for s in states if (y := ramp.at(s))}
     return [Ramp(states, [y if x == s else ZERO for x in states], ramp.start) for s, y in values.items()]
-
-
-def _told_apart(outputs: Sequence[Hashable], moves: Sequence[Move]) -> tuple[list[int], list[int]]:
-    """(for each state its class, a state of each class): of one class are states whose outputs are equal, after any
-    moves. Classes are numbered by their first states.
-    """
-    which = _numbers(outputs)
-    while True:
-        finer = _numbers([(which[s], *(which[move[s]] for move in moves)) for s in range(len(outputs))])
-        if finer == which:
-            return which, [which.index(k) for k in range(max(which) + 1)]
-        which = finer
-
-
-def _numbers(keys: Sequence) -> list[int]:
-    found: dict = {}
-    return [found.setdefault(key, len(found)) for key in keys]

@@ -25,6 +25,7 @@ from verify.checker.meaning.rings import Clock, delayed
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
 from verify.checker.values.tables import Ramp, digest
+from verify.checker.values.together import moved_in, vanishes
 from verify.checker.values.values import (
     ZERO,
     Key,
@@ -94,6 +95,11 @@ class Meaning:
             if states is not None and not any(piece.table.any() for piece in states):
                 self._zeros[value.key] = True
                 return True
+            if states is None and moved_in(self.world, value):
+                reached = vanishes(self.world, value)
+                if reached is not None:
+                    self._zeros[value.key] = reached
+                    return reached
             window, items = self._gathered(value)
             self._zeros[value.key] = self.vanishes([(ONE, (window,))]) and items.vanish()
         return self._zeros[value.key]

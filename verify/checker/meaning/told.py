@@ -42,7 +42,15 @@ def differing(reader: Reader, row: int, left: Value, met: int) -> str:
     lanes = enumerate(reader.lanes(i))
     lane = next((k for k, v in lanes if not isinstance(v, Unread) and (number, 0) in v.terms), None)
     shown = f"{place(streams, i, lane)}{_block(reader.world, left)}"
-    return f"{said}: no number of the weights is shown to be {shown}; {_hint(reader, i, number)}"
+    memories = [place(streams, k) for k, _ in made if streams[k]["operation"] == "MemoryRead"]
+    memories = list(dict.fromkeys(memories))
+    if len(memories) > 1:
+        instead = (
+            f"it is asked beside {_listed(memories[1:])}, and each by itself may be proved: such as a latch of each"
+        )
+    else:
+        instead = _hint(reader, i, number)
+    return f"{said}: no number of the weights is shown to be {shown}; {instead}"
 
 
 def _block(world: World, left: Value) -> str:

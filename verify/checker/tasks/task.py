@@ -15,6 +15,7 @@ from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.conditions import Unproved
 from verify.checker.meaning.told import unread
+from verify.checker.tasks.answered import prove_answered
 from verify.checker.tasks.matches import prove_matches
 from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.paths import Asking, prove_paths
@@ -142,6 +143,10 @@ class Walked:
 
     def prove(self, reader: Reader) -> Fraction:
         if isinstance(self.machine, States):
+            try:
+                return prove_answered(reader, self.machine)
+            except (Rejected, Unproved, TooLarge):
+                pass
             try:
                 return prove_reached(reader.world.language, reader.data, self.machine)
             except Unfit:

@@ -12,8 +12,9 @@ import numpy as np
 
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import values_of
+from verify.checker.values.followed import followed
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values.values import TOKEN, Root, Value, World
+from verify.checker.values.values import TOKEN, Root, Value, World, kept
 from verify.checker.values.windows import Letters, TooLarge, added, exact_float, exact_product, join
 
 MOST_FLAGS = 48  # whose combinations fit into a float64
@@ -24,16 +25,37 @@ def on_together(world: World, flags: Sequence[Value], what: str) -> set[frozense
     if len(flags) > MOST_FLAGS:
         raise Rejected(f"{what} is moved by {len(flags)} flags, and the checker looks at {MOST_FLAGS} at most")
     try:
-        found: set[int] = set()
-        for cases in at_all_moments(world, flags):
-            for case in cases:
-                if not ((case.table == 0.0) | (case.table == 1.0)).all():
-                    raise Rejected(f"{what} is moved by a number that is not 0 or 1")
-            codes = [join(case, _number(2.0**i), exact_product) for i, case in enumerate(cases)]
-            found |= {int(code) for code in np.unique(reduce(added, codes, _number(0.0)).table).tolist()}
-    except TooLarge as reason:
-        raise Rejected(f"{what}: {reason}") from reason
+        found = _codes(world, tuple(flags))
+    except TooLarge:
+        try:
+            rows = _reached(world, tuple(flags))
+        except TooLarge as reason:
+            raise Rejected(f"{what}: {reason}") from reason
+        found = {int(code) for code in rows @ 2.0 ** np.arange(len(flags))} if _of_flags(rows) else None
+    if found is None:
+        raise Rejected(f"{what} is moved by a number that is not 0 or 1")
     return {frozenset(i for i in range(len(flags)) if code >> i & 1) for code in found}
+
+
+def _codes(world: World, flags: Sequence[Value]) -> set[int] | None:
+    """The sets of flags as numbers, 2^i for the flag i; None where one is no flag."""
+    found: set[int] = set()
+    for cases in at_all_moments(world, flags):
+        if not all(_of_flags(case.table) for case in cases):
+            return None
+        codes = [join(case, _number(2.0**i), exact_product) for i, case in enumerate(cases)]
+        found |= {int(code) for code in np.unique(reduce(added, codes, _number(0.0)).table).tolist()}
+    return found
+
+
+def _of_flags(table: np.ndarray) -> bool:
+    return bool(((table == 0.0) | (table == 1.0)).all())
+
+
+@kept
+def _reached(world: World, values: tuple[Value, ...]) -> np.ndarray:
+    """(moments, values): what they are at once, of states that are reached (lemma of states together)."""
+    return followed(world, values).attained()
 
 
 def exclusive(world: World, values: Sequence[Value], what: str) -> bool:
@@ -43,9 +65,22 @@ def exclusive(world: World, values: Sequence[Value], what: str) -> bool:
             live = [case.map(lambda x: (x != 0.0).astype(float)) for case in cases]
             if reduce(added, live, _number(0.0)).table.max() > 1.0:
                 return False
-    except TooLarge as reason:
-        raise Rejected(f"{what}: {reason}") from reason
+    except TooLarge:
+        try:
+            return bool((np.count_nonzero(_reached(world, tuple(values)), axis=1) <= 1).all())
+        except TooLarge as reason:
+            raise Rejected(f"{what}: {reason}") from reason
     return True
+
+
+def vanishes(world: World, value: Value) -> bool | None:
+    """Whether a function of letters and moved states is 0 at every position (lemma of states together); None where
+    that is too much to go through.
+    """
+    try:
+        return not _reached(world, (value,)).any()
+    except TooLarge:
+        return None
 
 
 def heights_of(world: World, value: Value, what: str) -> set[Fraction]:

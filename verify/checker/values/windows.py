@@ -44,7 +44,7 @@ class Letters:
         if not table.any():
             return _key([], np.array(0.0))
         for place, lag in enumerate(sorted(self.axes)):
-            labels = _alike(np.moveaxis(table, place, 0))[self.axes[lag]]
+            labels = alike(np.moveaxis(table, place, 0))[self.axes[lag]]
             labels, first = _by_first(labels)
             pick = self.axes[lag][first]
             table = np.take(table, pick, axis=place)
@@ -73,7 +73,7 @@ def _key(axes: list[tuple[int, np.ndarray]], table: np.ndarray) -> str:
     return digest(([lag for lag, _ in axes], table.shape, held.hexdigest()))
 
 
-def _alike(rows: np.ndarray) -> np.ndarray:
+def alike(rows: np.ndarray) -> np.ndarray:
     """A number for each row, the same for equal ones."""
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault((row + 0.0).tobytes(), len(numbers)) for row in rows])
@@ -161,10 +161,11 @@ def _component(world: World, root: int, lag: int, component: Table | Ramp, t: in
         scale, a, b = made.parts
         inner = join(letters_of(world, a, t, place), letters_of(world, b, t, place), exact_product)
         inner = inner.map(lambda x: exact_product(x, np.array(exact_float(scale))))
-    return inner.map(lambda x: _ramped(component, x))
+    return inner.map(lambda x: ramped(component, x))
 
 
-def _ramped(ramp: Ramp, x: np.ndarray) -> np.ndarray:
+def ramped(ramp: Ramp, x: np.ndarray) -> np.ndarray:
+    """A function of an integer at each number of an array."""
     distinct, at = np.unique(x, return_inverse=True)
     inside = [exact_float(ramp.at(int(min(max(v, ramp.xs[0]), ramp.xs[-1])))) for v in distinct.tolist()]
     return np.array(inside)[at.reshape(-1)].reshape(x.shape)

@@ -1,0 +1,82 @@
+"""One block of `Mamba2ForCausalLM`, operation by operation as its class computes it.
+
+    (z, xBC, δ) = in_proj(u)    (x̂, B, C) = silu(conv(xBC))    Δ = softplus(δ + dt_bias), one per head
+    h ← exp(ΔA) h + Δ B x̂      y = C h + D x̂                  out = out_proj(norm(y · silu(z)))
+
+The heads stand in n_groups groups, each with B, C and a norm of its own. The scan runs in chunks: it multiplies C·B
+first and takes exp of sums of Δ·A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from verify.kernel.floats import LEAST, UNITS, Unproved, decay, dyadic, in_range
+from verify.kernel.mamba import check_factors, convolved, project, state_output
+from verify.kernel.mixers import ONE, Floats, Number
+
+
+def mamba2_block(
+    f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.ndarray], config: dict[str, Any]
+) -> list:
+    """What the mixer adds to every lane."""
+    inner, p, groups, n = (config[k] for k in ("intermediate_size", "head_dim", "n_groups", "state_size"))
+    in_proj, wide = w["in_proj.weight"], 2 * inner + 2 * groups * n
+    held = convolved(f, what, in_proj[inner:wide], w["conv1d.weight"], w["conv1d.bias"], u)
+    x, write, read = held[:inner], held[inner : inner + groups * n], held[inner + groups * n :]
+    steps = [
+        _step(f, f"{what}: head {h}", project(f, f"{what}: head {h}", in_proj[wide + h], u), w, config, h)
+        for h in range(config["num_heads"])
+    ]
+    outputs, norms = [], w["norm.weight"].reshape(groups, -1)
+    for c in range(inner):
+        place, own = f"{what}: channel {c}", slice(c * groups // inner * n, (c * groups // inner + 1) * n)
+        gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", in_proj[c], u), zero=True)
+        step, rate = steps[c // p]
+        check_factors(f, place, step, x[c], write[own])
+        _check_scores(f, place, step, x[c], write[own], read[own])
+        y = state_output(f, place, step, x[c], [(b, q, rate) for b, q in zip(write[own], read[own], strict=True)])
+        y = f.sum(f"{place}: C·h + D·x̂", [(ONE, y), (dyadic(w["D"][c // p]), x[c])])
+        outputs.append(f.product(f"{place}: y·silu(z)", y, gate))
+    normal, each = [], inner // groups
+    for g in range(groups):
+        mine = outputs[g * each : (g + 1) * each]
+        normal += f.norm(f"{what}: group {g}: gated norm", mine, norms[g], config["layer_norm_epsilon"])
+    return [project(f, f"{what}: out_proj to lane {i}", w["out_proj.weight"][i], normal) for i in range(len(u))]
+
+
+def _step(
+    f: Floats, place: str, raw: Number, w: Mapping[str, np.ndarray], config: dict[str, Any], head: int
+) -> tuple[Number, tuple[Fraction, Fraction]]:
+    """Δ of a head, and its |A|: 0, or 1 where a whole chunk's sum of Δ is exact (Activations.decays_of_a_chunk)."""
+    step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
+    limits, top = config.get("time_step_limit"), f.size(step)
+    if not (
+        isinstance(limits, list) and [type(x) for x in limits] == [float] * 2 and limits[0] == 0 <= top <= limits[1]
+    ):
+        raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
+    if step.loose or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
+        raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
+    if rate[1] and top * config["chunk_size"] > UNITS * Fraction(2) ** step.poly.unit:
+        raise Unproved(f"{place}: Δ can reach {float(top):g} at each position of a chunk")
+    return step, rate
+
+
+def _check_scores(
+    f: Floats, place: str, step: Number, x: Number, write: Sequence[Number], read: Sequence[Number]
+) -> None:
+    """Σ_n C_n B_n, for every channel, and Δ times that: all is positive, and each sum exact (lemma of every entry)."""
+    live = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
+    reach = sum((f.size(b) * f.size(c) for b, c in live), Fraction(0))
+    in_range(reach * max(ONE, f.size(step)), LEAST, f"{place}: Δ·Σ C·B")
+    if not live or step.zero:
+        return
+    if any(f.terms.range(v.poly)[0] < 0 for pair in live for v in pair) or f.terms.range(x.poly)[0] < 0:
+        raise Unproved(f"{place}: a factor of the chunked scan is negative")
+    unit = min(b.poly.unit + c.poly.unit for b, c in live)
+    if reach > UNITS * Fraction(2) ** unit:
+        raise Unproved(f"{place}: C·B can reach {float(reach):g} in units of 2^{unit}")
