@@ -94,7 +94,7 @@ class Domains:
         """The same of float32, whose exponents have a narrow range as well."""
         known = [self.of(s) for s in (stream, *stream.inputs)]
         near = all(d.step > 2.0**-60 and d.bound < 2.0**60 for d in known)
-        return near and self._fits(stream, 2**24 if isinstance(stream.operation, ops.Linear) else 2**22)
+        return near and self._fits(stream, 2**24 if stream.operation.maps is not None else 2**22)
 
     def partial_sum(self, terms: Iterable[tuple[sparse.csr_array, Stream]]) -> Fraction:
         """The largest partial sum of a row of Σ matrix·lanes, in units of the row.
