@@ -119,5 +119,7 @@ def _read(keep: Path | None) -> dict[str, Any]:
 
 
 def _write(keep: Path | None, held: dict[str, Any]) -> None:
+    """Rows in the order of `names`, whichever were run first."""
     if keep is not None:
+        held["rows"] = {name: held["rows"][name] for name in names() if name in held["rows"]}
         write_whole(keep, json.dumps(held, ensure_ascii=False, indent=1) + "\n")
