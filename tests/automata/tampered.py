@@ -118,11 +118,12 @@ def _table(files: dict[str, Any], weights: dict[str, torch.Tensor], rng: random.
     task = files["construction.json"]["task"]
     states = sorted(task["transitions"])
     state, letter = rng.choice(states), rng.choice(sorted(task["transitions"][states[0]]))
-    places = {"start": task, state: task["classes"], letter: task["transitions"][state]}
-    place = rng.choice((letter, letter, state, "start"))
-    old, values = places[place][place], sorted(set(task["classes"].values())) if place == state else states
-    places[place][place] = rng.choice([value for value in values if value != old] or [old])
-    return f"of {state}: {place} from {old} to {places[place][place]}"
+    moves, answers = task["transitions"][state], sorted(set(task["classes"].values()))
+    move = (moves, letter, states)
+    within, entry, values = rng.choice((move, move, (task["classes"], state, answers), (task, "start", states)))
+    old = within[entry]
+    within[entry] = rng.choice([value for value in values if value != old] or [old])
+    return f"of {state}: {entry} from {old} to {within[entry]}"
 
 
 def _value(files: dict[str, Any], weights: dict[str, torch.Tensor], rng: random.Random) -> str:
@@ -148,7 +149,9 @@ def _wrong(directory: Path, files: dict[str, Any], rng: random.Random) -> str | 
     for word, answers in zip(words, said, strict=True):
         state = task["start"]
         for at, (letter, answer) in enumerate(zip(word, answers, strict=True)):
-            state = task["transitions"][state][names[letter]]
+            state = task["transitions"].get(state, {}).get(names[letter])
+            if state is None:  # nothing is asked behind a letter that leads nowhere
+                break
             right = task["classes"].get(state)
             if right is None:  # nothing is asked in this state
                 continue
