@@ -19,9 +19,10 @@ from verify.checker.tasks.letters import MOST_ENTRIES, Open, Situation, Split, W
 from verify.checker.tasks.machine import STATES, Machine, Memory, Position, Rule, first_place, lanes
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_forms import States
-from verify.checker.values.language import Language
+from verify.checker.values.language import EVERY_LENGTH, Language
 
 MOST_REACHED = 1 << 18
+MOST_LETTERS = 1 << 12  # behind which a sequence of every length must come to nothing new
 _ROW = 0  # the id of the open letter that says which row
 
 
@@ -62,7 +63,12 @@ def prove_reached(language: Language, data: dict, task: States) -> Fraction:
     steps, work, margin = _Steps(language, machine, task), Work(), NOBODY
     rows = steps.start
     seen: set[bytes] = set()
-    for _ in range(language.length):
+    for letters in range(language.length):
+        if letters == MOST_LETTERS and language.length == EVERY_LENGTH:
+            raise Rejected(
+                f"behind {letters} letters there are still new situations, as where something is counted without "
+                "end; a promise with a length would do"
+            )
         found = []
         for some in steps.batches(rows):
             after, lead = steps.moved(some, work)
