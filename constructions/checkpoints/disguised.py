@@ -37,6 +37,7 @@ from verify.checker.arithmetic.perturbed import lead_of
 from verify.checker.check import Verdict, check, prove
 from verify.checker.files import in_memory
 from verify.checker.formats import Rejected
+from verify.checker.values.values import below
 from verify.samples import EXHAUSTIVE_LIMIT, Cost, chosen_batches
 from verify.tasks.task import IGNORED, Batch
 
@@ -121,7 +122,7 @@ def lead_with_noise(
         lead = lead_of(prove_arithmetic(checkpoint), head, proof.margin, checkpoint.language.tokens)
     except Rejected as reason:
         return {"unproved": str(reason)}
-    return {"lead": float(lead)}
+    return {"lead": below(lead)}
 
 
 @torch.no_grad()

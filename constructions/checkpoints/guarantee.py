@@ -13,7 +13,7 @@ from compiler.language.data import language_to_data, to_data
 from verify.certificates import Refused
 from verify.checker.check import RESTS_ON, UNSTATED, Verdict, prove, prove_answers
 from verify.checker.files import in_memory
-from verify.checker.formats import Rejected
+from verify.checker.formats import Rejected, at_least
 from verify.checker.values.language import parse
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
 
 
 def _with(verdict: Verdict) -> str:
-    return "" if verdict.margin is None else f", with margin {float(verdict.margin):g}"
+    return "" if verdict.margin is None else f", with margin {at_least(verdict.margin)}"
 
 
 def _without_checkpoint(built: Built, found: dict[str, Any], verdict: Verdict) -> Proof:

@@ -20,11 +20,16 @@ def certify(directory: Path, file: Path) -> dict[str, Any]:
 
     The object says whether they do, how many there are, and otherwise why not; no file is written then.
     """
-    from verify.kernel.certificate import replay, written
+    from verify.kernel.certificate import claims_of, replay, written
     from verify.kernel.claims import Refused
     from verify.kernel.floats import Unproved
     from verify.prover.prove import search
 
+    if file.exists():
+        try:
+            claims_of(file)
+        except Unproved as reason:
+            raise ValueError(f"--certificate {file} exists and is no certificate; choose another file.") from reason
     try:
         text = written(search(directory)[1])
         proof = replay(directory, json.loads(text)["claims"])

@@ -77,7 +77,9 @@ def _proved(directory: Path, key: Path | None) -> Verdict:
 
 
 def _undisguised(directory: Path, key: Path) -> Verdict:
-    """The checker's, of the plain checkpoint, of which these are the weights in another basis."""
+    """The checker's, of the plain checkpoint of which these are the weights in another basis, and of their noise."""
+    if not is_disguised(directory):
+        raise ValueError(f"--key {key}: {directory} is no disguised checkpoint; leave it out.")
     from compiler.disguise.key import read_key
     from constructions.checkpoints.disguised import prove_plain
 
@@ -88,11 +90,12 @@ def _undisguised(directory: Path, key: Path) -> Verdict:
         return False, {"version": 1, "accepted": False, "disguise": str(reason)}, [f"not proved: {reason}"]
     said = [f"{key} gives a plain checkpoint back, of which the disguised one is made bit for bit. Of the plain one:"]
     said += found.verdict.lines()
+    lead = None if found.noise is None else found.noise.get("lead")
     if found.noise is not None:
-        lead = found.noise.get("lead")
-        told = "not proved: " + found.noise["unproved"] if lead is None else f"every right letter leads by {lead:g}"
+        told = f"not proved: {found.noise['unproved']}" if lead is None else f"every right letter leads by {lead}"
         said.append(f"with the noise in its weights: {told}")
-    return found.verdict.accepted, found.verdict.to_json() | {"disguise": said[0], "noise": found.noise}, said
+    accepted = found.verdict.accepted and (found.noise is None or lead is not None)
+    return accepted, found.verdict.to_json() | {"accepted": accepted, "disguise": said[0], "noise": found.noise}, said
 
 
 def _worth_hashing(path: Path, accepted: bool) -> bool:

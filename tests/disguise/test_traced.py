@@ -146,8 +146,7 @@ def test_noise_is_measured_and_taken_back(pair, tmp_path, capsys):
     assert "nothing of it is proved" in (out / "README.md").read_text("utf-8")
     key = tmp_path / "noisy.key.json"
     assert run("verify", out, "--key", key, "--samples", 5) == 0
-    assert run("prove", out, "--key", key) == 0
-    assert run("prove", out) == 1, "the weights with noise are not proved"
+    assert run("prove", out, "--key", key) == run("prove", out) == 1, "the weights with noise are not proved"
     assert run("undisguise", out, "--key", key, "--out", tmp_path / "back") == 0
     for file in pair[0].iterdir():
         assert (tmp_path / "back" / file.name).read_bytes() == file.read_bytes(), file.name
@@ -167,6 +166,16 @@ def test_noise_in_the_head_leaves_a_lead_that_is_proved(tmp_path, capsys):
     assert found["task"]["proved"] and 0 < told["lead"] == found["noise"]["lead"] < found["task"]["margin"]
     loud = noisy([tmp_path / "plain"], tmp_path / "loud", "--noise", 0.5, "--noise-in", "head")
     assert "leads by" in json.loads((loud / "construction.json").read_text())["disguise"]["noise"]["unproved"]
+
+
+def test_a_certificate_overwrites_no_other_file_and_a_key_needs_a_disguise(pair, tmp_path):
+    other = tmp_path / "weights"
+    other.write_bytes(b"precious")
+    with pytest.raises(ValueError, match="exists and is no certificate"):
+        run("prove", pair[0], "--certificate", other)
+    assert other.read_bytes() == b"precious"
+    with pytest.raises(ValueError, match="is no disguised checkpoint"):
+        run("prove", pair[0], "--key", pair[1].with_name("hidden.key.json"))
 
 
 def test_of_a_circuit_without_a_task_no_lead_is_proved(pair, tmp_path, capsys):

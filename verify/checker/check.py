@@ -9,7 +9,7 @@ from pathlib import Path
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.budget import check_circuit
 from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
-from verify.checker.formats import Rejected
+from verify.checker.formats import Rejected, at_least
 from verify.checker.meaning.compare import compare
 from verify.checker.meaning.told import inexact
 from verify.checker.schema import check_written
@@ -80,8 +80,10 @@ class Verdict:
     def lines(self) -> list[str]:
         """The verdict for people."""
         told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in self.parts().items()]
+        if self.task is None and self.weights is not None:
+            told[-1] = "  task: proved of circuit.json, and so not of weights that are not proved to compute it"
         if self.margin is not None:
-            told[-1] += f": every right letter leads by {float(self.margin):g} or more"
+            told[-1] += f": every right letter leads by {at_least(self.margin)} or more"
         if self.asks is not None:
             told.append(f"  the task is {self.asks}")
         return [f"{'accepted' if self.accepted else 'not accepted'} for {self.domain}", *told]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -49,6 +50,12 @@ class Format:
     @property
     def units(self) -> int:
         return 1 << self.significand
+
+
+def at_least(x: Fraction) -> str:
+    """A number that is at most x, in six digits."""
+    down = Context(prec=6, rounding=ROUND_FLOOR)
+    return f"{float(down.divide(Decimal(x.numerator), Decimal(x.denominator))):g}"
 
 
 FORMATS = {

@@ -18,6 +18,7 @@ from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.terms import Poly, constant
 
 ONE = Fraction(1)
+_OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
 Lanes = list[Poly]
 _RELATIONS = {">": (1, 0, 0), "<": (0, 1, 0), ">=": (0, -1, 1), "<=": (-1, 0, 1), "==": (-1, -1, 1), "!=": (1, 1, 0)}
 
@@ -28,15 +29,15 @@ class Circuit:
     def __init__(self, ledger: Ledger, data: dict[str, Any]):
         self.ledger, self.terms, self.data = ledger, ledger.terms, data
         self.lanes: list[Lanes] = []
-        for i, stream in enumerate(data["streams"][: data["output"]]):
+        self.given: list[str] = []  # what the circuit takes for granted of its sequences
+        for i, stream in enumerate(data["streams"][: natural(data["output"])]):
             self.lanes.append(self._read(i, stream))
 
     def _read(self, i: int, stream: dict[str, Any]) -> Lanes:
         rule, known = RULES.get(stream["operation"], (None, ()))
         if rule is None:
             raise Unproved(f"stream {i}: computed, but no rule of the kernel for {stream['operation']!r:.40}")
-        if set(stream["attributes"]) - {*known, "type"}:
-            raise Unproved(f"stream {i}: an attribute that the kernel does not know")
+        _check_known(i, stream, known)
         return rule(self, f"stream {i}", stream["attributes"], *self._inputs(i, stream))
 
     def _inputs(self, i: int, stream: dict[str, Any]) -> list[Lanes]:
@@ -47,8 +48,10 @@ class Circuit:
         i = self.data["output"] if at is None else at
         stream = self.data["streams"][i]
         if stream["operation"] == "Decide":
+            _check_known(i, stream, ("tokens",))
             return self.scores(self._before(i, stream["inputs"][0]))
         if stream["operation"] in ("Linear", "Emit"):
+            _check_known(i, stream, RULES[stream["operation"]][1])
             return list(zip(map(matrix, stream["attributes"]["matrices"]), self._inputs(i, stream), strict=True))
         lanes = self._read(i, stream)
         return [(np.eye(len(lanes)), lanes)]
@@ -93,6 +96,11 @@ class Circuit:
         return self.terms.add(parts)
 
 
+def _check_known(i: int, stream: dict[str, Any], attributes: Sequence[str]) -> None:
+    if set(stream) - _OF_A_STREAM or set(stream["attributes"]) - {*attributes, "type"}:
+        raise Unproved(f"stream {i}: an entry or an attribute that the kernel does not know")
+
+
 def matrix(data: dict[str, Any]) -> np.ndarray:
     """A matrix of circuit.json, in any of its three forms; its numbers fit float64 exactly."""
     if set(data) == {"diagonal", "size"}:
@@ -106,8 +114,10 @@ def matrix(data: dict[str, Any]) -> np.ndarray:
         numbers = [_exact(v) for row in data["rows"] for _, v in row]
     elif set(data) == {"shape", "exponent", "counts", "columns", "values"}:
         counts, columns, values = (_integers(data[name]) for name in ("counts", "columns", "values"))
-        if len(counts) != height or (np.abs(values.astype(float)) > 2.0**53).any():
+        if len(counts) != height or ((values > 1 << 53) | (values < -(1 << 53))).any():
             raise Unproved("a matrix has another height than it says, or numbers of more than 53 bits")
+        if type(data["exponent"]) is not int or not -1000 <= data["exponent"] <= 900:
+            raise Unproved("a matrix has an exponent beyond 2^-1000 … 2^900, in which float64 rounds nothing")
         at = list(zip(np.repeat(np.arange(height), counts).tolist(), columns.tolist(), strict=True))
         numbers = np.ldexp(values.astype(float), data["exponent"]).tolist()
     else:
@@ -174,6 +184,8 @@ def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: La
     if len(flags) > 1:
         raise Unproved(f"{place}: a memory with several conditions")
     keys = [r.terms.times(k, f) for k in key for f in flags] if flags else key
+    if a["policy"] == "once":
+        r.given.append(f"no slot of {place} is written twice")
     if a["policy"] == "last":
         keys = [r.flag(place, k) for k in keys]
         held = [[r.terms.latch(v, k) for k in keys] for v in value]
@@ -207,6 +219,8 @@ def _one_hot_of(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
 
 def _clip(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     lo, hi = Fraction(a["lo"]), Fraction(a["hi"])
+    if lo > hi:
+        raise Unproved(f"{place}: it clips to what is at least {lo} and at most {hi}")
     bent = lambda p, k: r.terms.relu(r.sum((ONE, p), (-k, constant(1))))
     return [r.sum((lo, constant(1)), (ONE, bent(p, lo)), (-ONE, bent(p, hi))) for p in x]
 

@@ -21,7 +21,7 @@ from verify.kernel.cases import Parts
 from verify.kernel.facts import Fact, Ranged
 from verify.kernel.floats import Unproved
 from verify.kernel.rules import cut, total
-from verify.kernel.terms import Poly, Terms
+from verify.kernel.terms import Poly, Terms, short
 
 NextClaim = Callable[[str, Sequence[Poly]], Any]
 _FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
@@ -121,7 +121,7 @@ class Ledger:
                 if claim is None:
                     raise
                 if named is None:
-                    named = {self.terms.name(q): q for q in (p.primitive[1] for p in subjects if not p.constant)}
+                    named = {short(self.terms.name(q)): q for q in (p.primitive[1] for p in subjects if not p.constant)}
                 try:
                     self._apply(claim, named, make)
                 except Unproved as refused:

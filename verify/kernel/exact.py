@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
@@ -47,9 +48,9 @@ def fold(choose: Callable, ends: Sequence[Array]) -> Array:
 
 
 def exact_array(numbers: Array) -> Array:
-    """The same float64 numbers times one power of two that makes them whole."""
+    """The same numbers, floats or fractions, times the least natural number that makes them whole."""
     exact = [Fraction(x) for x in numbers.reshape(-1).tolist()]
-    below = max((x.denominator for x in exact), default=1)
+    below = lcm(*(x.denominator for x in exact))
     return whole([int(x * below) for x in exact]).reshape(numbers.shape)
 
 

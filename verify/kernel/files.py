@@ -42,6 +42,8 @@ class Checkpoint:
 def read(directory: Path) -> Checkpoint:
     """Unproved, in one sentence, where a file is not what the kernel knows."""
     try:
+        if (directory / "adapter_config.json").exists():
+            raise Unproved("adapter_config.json: transformers would add its weights to the model")
         manifest, circuit = read_json(directory / "construction.json"), read_json(directory / "circuit.json")
         config = _config(read_json(directory / "config.json"))
         promise = manifest["promise"]

@@ -35,7 +35,10 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     columns: dict[tuple, Column] = {}
     polys: dict[tuple, Poly] = {}
     parts = [(head[:letters, i], lane.poly) for i, lane in enumerate(lanes)]
-    for matrix, held in circuit.scores():
+    scored = circuit.scores()
+    if len({matrix.shape[0] for matrix, _ in scored}) > 1:
+        raise Unproved("the matrices of the output have different heights")
+    for matrix, held in scored:
         if matrix.shape[0] > letters or matrix.shape[1] != len(held):
             raise Unproved(f"the output has {matrix.shape[0]} scores, and the language {letters} letters")
         padded = np.zeros((letters, matrix.shape[1]))

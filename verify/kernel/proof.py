@@ -18,19 +18,21 @@ from verify.kernel.terms import Terms
 class Proof:
     """What is proved of a checkpoint, of every sequence of its language: that every float operation of the model gives
     the exact value, that the scores are those of circuit.json and no special token ever scores highest; and what the
-    answers are right for (None: the manifest names no task). claims: how many were needed.
+    answers are right for (None: the manifest names no task). claims: how many were needed. given: what the circuit
+    takes for granted, without which it says nothing of its scores.
     """
 
     length: int
     task: str | None
     claims: int
+    given: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         asked = "no task is stated" if self.task is None else f"every answer is right: {self.task}"
         return [
-            f"proved for every sequence of the input language of at most {self.length} tokens, in float32, by ids:",
+            f"proved for every sequence of the input language {_length(self.length)}, in float32, by ids:",
             "  arithmetic: every operation gives the exact value; no special token scores highest",
-            "  meaning: the scores are those of circuit.json",
+            f"  meaning: the scores are those of circuit.json{', where '.join(['', *self.given])}",
             f"  task: {asked}",
         ]
 
@@ -46,4 +48,8 @@ def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
     check_meaning(ledger, lanes, head, circuit)
     task = None if checkpoint.task is None else check_task(ledger, circuit, checkpoint.task)
     ledger.check_used()
-    return Proof(checkpoint.language.length, task, len(ledger.claims))
+    return Proof(checkpoint.language.length, task, len(ledger.claims), tuple(circuit.given))
+
+
+def _length(most: int) -> str:
+    return "of every length" if most >= 1 << 256 else f"of at most {most} tokens"

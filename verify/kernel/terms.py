@@ -86,13 +86,19 @@ class Atom:
     flag: Poly = ZERO
 
 
+def short(name: str) -> str:
+    """A name as claims have it: atoms with one are refused, and a polynomial's claim is proved of the polynomial."""
+    return name[:16]
+
+
 class Terms:
     """The atoms of one proof, each once, and what is proved of the ranges of polynomials."""
 
     def __init__(self, language: Language):
         self.language = language
         self.atoms: list[Atom] = []
-        self.named: dict[str, int] = {}
+        self.named: dict[str, int] = {}  # as claims name them
+        self._known: dict[str, int] = {}  # by the whole digest of their content
         self.ranged: dict[tuple, Ranged] = {}
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
@@ -100,17 +106,20 @@ class Terms:
     # atoms ------------------------------------------------------------------------------------------
 
     def _new(self, content: str, make) -> int:
-        name = hashlib.sha256(content.encode()).hexdigest()[:16]
-        if name not in self.named:
-            self.named[name] = len(self.atoms)
+        name = hashlib.sha256(content.encode()).hexdigest()
+        if name not in self._known:
+            if short(name) in self.named:
+                raise Unproved("two atoms have one name in claims")
+            self._known[name] = self.named[short(name)] = len(self.atoms)
             self.atoms.append(make(name))
-        return self.named[name]
+        return self._known[name]
 
     def name(self, p: Poly) -> str:
-        """The name of a primitive polynomial, by content."""
+        """The digest of a primitive polynomial's content, which stands for it: two that share it are not to be found.
+        Claims say its first characters (`short`)."""
         factors = lambda m: "·".join(f"{self.atoms[a].name}@{lag}" for a, lag in m)
         parts = sorted(f"{c} {factors(m)}" for m, c in p.terms.items())
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def _table(self, values: np.ndarray) -> int:
         seen = values[self.language.used]

@@ -14,7 +14,7 @@ import numpy as np
 from verify.kernel.cases import Grid, Parts
 from verify.kernel.floats import UNITS, Unproved, is_power
 from verify.kernel.normal import Normal
-from verify.kernel.terms import Poly, Terms
+from verify.kernel.terms import Poly, Terms, short
 from verify.prover.potentials import number, potential, written
 
 Claim = list[Any]
@@ -74,7 +74,7 @@ class Search:
                 continue
             better = min(c.lo for c in found) > known[0].lo or max(c.hi for c in found) < known[0].hi
             if better or all(c.lo == c.hi for c in found) or max(c.step for c in found) > known[0].step:
-                yield ["cut", self.terms.name(q), self._written(parts)]
+                yield ["cut", short(self.terms.name(q)), self._written(parts)]
                 return
 
     def _parts(self, q: Poly) -> Iterator[list[Parts]]:
@@ -162,8 +162,8 @@ class Search:
                 found = potential(terms.language, amounts)
                 most = terms.language.total(amounts, *found)
                 if best is None or most < best[0]:
-                    row = [[terms.atoms[table].name, lag, weight]]
-                    best = most, ["total", terms.atoms[atom].name, row, self._written(parts), written(found)]
+                    row = [[short(terms.atoms[table].name), lag, weight]]
+                    best = most, ["total", short(terms.atoms[atom].name), row, self._written(parts), written(found)]
         if best is not None and best[0] < max(map(abs, terms.atom_range(atom))):
             yield best[1]
 
@@ -176,7 +176,7 @@ class Search:
         return grid
 
     def _written(self, parts: Sequence[Parts]) -> list:
-        return [[self.terms.atoms[a].name, lag, list(cuts)] for a, lag, cuts in parts]
+        return [[short(self.terms.atoms[a].name), lag, list(cuts)] for a, lag, cuts in parts]
 
     def _tables(self, p: Poly, back: int) -> set[tuple[int, int]]:
         found = set()

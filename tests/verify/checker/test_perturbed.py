@@ -20,9 +20,9 @@ from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.checkpoints import write
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.arithmetic.perturbed import lead_of
-from verify.checker.check import prove
+from verify.checker.check import Verdict, prove
 from verify.checker.files import Checkpoint, in_memory
-from verify.checker.formats import Rejected
+from verify.checker.formats import Rejected, at_least
 
 HEAD = "lm_head.weight"
 LENGTH = 4
@@ -128,6 +128,18 @@ def test_a_special_token_that_may_score_highest_is_refused():
     head[letters:, lane] = np.abs(head).max() * 2.0**10
     with pytest.raises(Rejected, match="a special token may score as high as every letter"):
         model.perturbed(head)
+
+
+def test_a_lead_is_told_rounded_down():
+    assert at_least(Fraction("3.99999951")) == "3.99999" and at_least(Fraction(4)) == "4"
+    assert at_least(Fraction(62259299)) == "6.22592e+07" and at_least(Fraction(2, 3)) == "0.666666"
+
+
+def test_answers_are_said_of_the_circuit_where_the_weights_are_not_proved():
+    proved = Verdict("here", None, None, None, None, Fraction(4), "a task")
+    assert "  task: proved: every right letter leads by 4 or more" in proved.lines()
+    of_circuit = replace(proved, arithmetic="why not").lines()
+    assert any("proved of circuit.json, and so not of weights" in line for line in of_circuit)
 
 
 def test_rounding_counts():

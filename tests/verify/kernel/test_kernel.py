@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -15,16 +16,17 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.verify.kernel.attack import accepted
-from verify.kernel import cases
+from verify.kernel import cases, exact
 from verify.kernel.certificate import claims_of, prove, replay, written
-from verify.kernel.circuit import Circuit
+from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
+from verify.kernel.meaning import check_meaning
 from verify.kernel.recall import on_letters
 from verify.kernel.rules import ballast
 from verify.kernel.tasks import check_task
-from verify.kernel.terms import Poly, Terms, constant
+from verify.kernel.terms import Poly, Terms, constant, short
 from verify.prover.prove import search
 
 
@@ -200,6 +202,91 @@ def test_a_true_claim_that_nothing_reads_is_refused(recall):
     checkpoint, claims = read(recall), search(recall)[1]
     terms = Terms(checkpoint.language)
     keys = terms.of_letter([Fraction(int(name[0] == "k")) for name in checkpoint.circuit["alphabet"]])
-    idle = ["cut", terms.name(keys.primitive[1]), []]
+    idle = ["cut", short(terms.name(keys.primitive[1])), []]
     assert claims[-1][0] == "times"
     assert f"claim {len(claims)} is used nowhere" in numbered(checkpoint, [*claims[:-1], idle, claims[-1]])
+
+
+# What a reader of the kernel found --------------------------------------------------------------------------
+
+
+def test_fractions_are_made_whole_by_one_number():
+    """Cut off at the largest denominator 1/3 and 1/5 were equal, and a false task was proved."""
+    assert exact.exact_array(np.array([Fraction(1, 3), Fraction(1, 5)], object)).tolist() == [5, 3]
+    assert exact.exact_array(np.array([0.5, -0.75])).tolist() == [2, -3]
+
+
+def test_two_atoms_of_one_name_are_refused(recall, monkeypatch):
+    """Atoms are told apart by the whole digest, and claims that could mean two of them are no claims."""
+    terms = Terms(read(recall).language)
+    monkeypatch.setattr("verify.kernel.terms.short", lambda name: name[:1])
+    with pytest.raises(Unproved, match="two atoms have one name"):
+        for i in range(17):
+            terms.of_letter([Fraction(j * i + j) for j in range(terms.language.tokens)])
+            terms.of_letter([Fraction(j * j + i * (j == 2)) for j in range(terms.language.tokens)])
+    assert len({len(atom.name) for atom in terms.atoms}) == 1 and len(terms.atoms[0].name) == 64
+
+
+def _packed(values: list[int], exponent: int) -> dict:
+    packed = lambda numbers: {"bytes": 8, "base64": base64.b64encode(np.array(numbers, "<i8").tobytes()).decode()}
+    counts, columns = packed([1] * len(values)), packed([0] * len(values))
+    rest = {"counts": counts, "columns": columns, "values": packed(values)}
+    return {"shape": [len(values), 1], "exponent": exponent} | rest
+
+
+def test_packed_matrices_are_read_exactly_or_not():
+    assert matrix(_packed([3, -5], -2)).tolist() == [[0.75], [-1.25]]
+    assert matrix(_packed([1 << 53, -(1 << 53)], 0)).tolist() == [[2.0**53], [-(2.0**53)]]
+    for values, exponent in (([(1 << 53) + 1], 0), ([-(1 << 53) - 1], 0), ([1], -1100), ([3], -1075), ([1], 1000)):
+        with pytest.raises(Unproved, match="53 bits|float64 rounds nothing"):
+            matrix(_packed(values, exponent))
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (lambda c: c["streams"][c["output"]]["attributes"].update(bias=[0]), "an attribute that the kernel does not"),
+        (lambda c: c["streams"][c["output"]].update(mask=1), "an entry or an attribute"),
+        (lambda c: c["streams"][0].update(mask=1), "an entry or an attribute"),
+        (lambda c: c.update(output=True), "no natural number"),
+    ],
+)
+def test_what_a_circuit_says_beside_its_rules_is_refused(recall, change, why):
+    checkpoint, claims = read(recall), search(recall)[1]
+    circuit = json.loads(json.dumps(checkpoint.circuit))
+    change(circuit)
+    with pytest.raises(Unproved, match=why):
+        prove(replace(checkpoint, circuit=circuit), claims)
+
+
+def test_a_clip_to_nothing_and_scores_of_two_heights_are_refused(recall):
+    checkpoint = read(recall)
+    ledger = Ledger(Terms(checkpoint.language), iter(()).__next__)
+    streams = [
+        {"operation": "Constant", "attributes": {"values": [3]}, "inputs": []},
+        {"operation": "Clip", "attributes": {"lo": 5, "hi": 1}, "inputs": [0]},
+    ]
+    with pytest.raises(Unproved, match="at least 5 and at most 1"):
+        Circuit(ledger, {"streams": streams, "output": 1}).scores()
+    rows = lambda count: {"shape": [count, 1], "rows": [[[0, 1]]] * count}
+    linear = {"operation": "Linear", "attributes": {"matrices": [rows(1), rows(2)]}, "inputs": [0, 0]}
+    circuit = Circuit(ledger, {"streams": [streams[0], linear], "output": 1})
+    with pytest.raises(Unproved, match="different heights"):
+        check_meaning(ledger, [], np.zeros((checkpoint.language.tokens, 0)), circuit)
+
+
+def test_a_memory_that_is_written_once_is_told_as_given(recall):
+    """The circuit says nothing of a slot that is written twice."""
+    checkpoint, claims = read(recall), search(recall)[1]
+    circuit = json.loads(json.dumps(checkpoint.circuit))
+    memory = next(s for s in circuit["streams"] if s["operation"] == "MemoryRead")
+    memory["attributes"]["policy"] = "once"
+    proof = prove(replace(checkpoint, circuit=circuit, task=None), [c for c in claims if c[0] != "times"])
+    assert any("no slot of stream" in line and "is written twice" in line for line in proof.lines())
+
+
+def test_an_adapter_beside_the_weights_is_refused(recall, tmp_path):
+    shutil.copytree(recall, tmp_path / "copy")
+    (tmp_path / "copy" / "adapter_config.json").write_text("{}")
+    with pytest.raises(Unproved, match="adapter_config.json"):
+        read(tmp_path / "copy")
