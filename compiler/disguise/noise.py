@@ -8,9 +8,9 @@ import numpy as np
 
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.steps import Patch, patch_of
+from compiler.targets.family import HEAD
 
 LARGEST = 0.5
-HEAD = "lm_head.weight"
 WHERE = {"all": "every weight", "head": "every weight of the head"}
 """Where noise can be, and what is said of it."""
 

@@ -25,12 +25,12 @@ from compiler.disguise.draw import COLUMNS, LANES, Disguise, draw
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.facts import facts_of
 from compiler.disguise.key import Key
-from compiler.disguise.noise import HEAD, noise
+from compiler.disguise.noise import noise
 from compiler.disguise.steps import Tensors, applied
-from compiler.language.data import language_to_data
+from compiler.targets.family import HEAD
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built
-from constructions.checkpoints.guarantee import proof_of, verdict_of
+from constructions.checkpoints.guarantee import promise_of, proof_of, verdict_of
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.arithmetic.perturbed import lead_of
@@ -98,13 +98,9 @@ def disguise_checkpoint(
         found = replace(found, steps=[*found.steps, step], tensors=noisy)
         measured = {"epsilon": epsilon, "where": where} | _measured(built, found, samples)
         if where == "head" and proof is not None:
-            measured |= lead_with_noise(built.model.config, exact, noisy, _promise(built), proof)
+            measured |= lead_with_noise(built.model.config, exact, noisy, promise_of(built), proof)
     key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured)
     return Disguised(found, key, proof, left_out, logits, sequences, measured)
-
-
-def _promise(built: Built) -> dict[str, Any]:
-    return language_to_data(built.compiled.source.token_language) | {"dtype": built.compiled.dtype}
 
 
 def lead_with_noise(

@@ -79,12 +79,17 @@ def numbers_proof(built: Built, stack: NumericStack) -> Proof:
     )
 
 
+def promise_of(built: Built) -> dict[str, Any]:
+    """What the checker reads of a promise: the input language, its length and the dtype."""
+    return language_to_data(built.compiled.source.token_language) | {"dtype": built.compiled.dtype}
+
+
 def verdict_of(built: Built) -> Verdict:
     """The checker's verdict, from the very numbers that are saved."""
     source = built.compiled.source
     asked = built.construction.asks()
     circuit = json.loads(json.dumps(to_data(source)))
-    promise = language_to_data(source.token_language) | {"dtype": built.compiled.dtype}
+    promise = promise_of(built)
     if built.model is None:
         said = prove_answers(parse(promise), circuit, asked)
         stopped = (_NO_CHECKPOINT,) * 3

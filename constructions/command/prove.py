@@ -16,7 +16,7 @@ import typer
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import file_hash, is_disguised
 from constructions.command.certificates import CertificateFile, certify, line
-from constructions.command.disguising import KeyFile
+from constructions.command.disguising import KeyFile, check_disguised
 from constructions.command.display import working
 from constructions.command.numbers import over_numbers
 from constructions.command.options import Json
@@ -78,8 +78,7 @@ def _proved(directory: Path, key: Path | None) -> Verdict:
 
 def _undisguised(directory: Path, key: Path) -> Verdict:
     """The checker's, of the plain checkpoint of which these are the weights in another basis, and of their noise."""
-    if not is_disguised(directory):
-        raise ValueError(f"--key {key}: {directory} is no disguised checkpoint; leave it out.")
+    check_disguised(directory, key)
     from compiler.disguise.key import read_key
     from constructions.checkpoints.disguised import prove_plain
 

@@ -29,9 +29,15 @@ class Circuit:
     def __init__(self, ledger: Ledger, data: dict[str, Any]):
         self.ledger, self.terms, self.data = ledger, ledger.terms, data
         self.lanes: list[Lanes] = []
-        self.given: list[str] = []  # what the circuit takes for granted of its sequences
         for i, stream in enumerate(data["streams"][: natural(data["output"])]):
             self.lanes.append(self._read(i, stream))
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What the circuit takes for granted of its sequences."""
+        read = enumerate(self.data["streams"][: self.data["output"] + 1])
+        once = [i for i, s in read if s["operation"] == "MemoryRead" and s["attributes"]["policy"] == "once"]
+        return tuple(f"no slot of stream {i} is written twice" for i in once)
 
     def _read(self, i: int, stream: dict[str, Any]) -> Lanes:
         rule, known = RULES.get(stream["operation"], (None, ()))
@@ -184,8 +190,6 @@ def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: La
     if len(flags) > 1:
         raise Unproved(f"{place}: a memory with several conditions")
     keys = [r.terms.times(k, f) for k in key for f in flags] if flags else key
-    if a["policy"] == "once":
-        r.given.append(f"no slot of {place} is written twice")
     if a["policy"] == "last":
         keys = [r.flag(place, k) for k in keys]
         held = [[r.terms.latch(v, k) for k in keys] for v in value]

@@ -48,7 +48,7 @@ def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
     check_meaning(ledger, lanes, head, circuit)
     task = None if checkpoint.task is None else check_task(ledger, circuit, checkpoint.task)
     ledger.check_used()
-    return Proof(checkpoint.language.length, task, len(ledger.claims), tuple(circuit.given))
+    return Proof(checkpoint.language.length, task, len(ledger.claims), circuit.given)
 
 
 def _length(most: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -17,6 +16,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModelForCausalLM
 
 from constructions.registry import CONSTRUCTIONS
+from tests.verify.checker.changed import contents
 from tests.verify.checker.checkpoints import write
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.arithmetic.perturbed import lead_of
@@ -55,13 +55,10 @@ def small(arch: str) -> Small:
     construction = CONSTRUCTIONS["induction-heads"](vocab=4, max_length=64, arch=arch)
     with TemporaryDirectory() as place:
         saved = write(Path(place) / "model", construction.circuit(), arch, task=construction.asks())
-        config, circuit, manifest = (
-            json.loads((saved / f"{n}.json").read_text()) for n in ("config", "circuit", "construction")
-        )
+        checkpoint, circuit, task = contents(saved)
         tensors = load_file(saved / "model.safetensors")
         model = AutoModelForCausalLM.from_pretrained(saved)
-    checkpoint = in_memory(config, tensors, manifest["promise"])
-    verdict = prove(checkpoint, circuit, manifest["task"])
+    verdict = prove(checkpoint, circuit, task)
     assert verdict.accepted and verdict.task is None and verdict.margin is not None
     letters = [i for i in range(checkpoint.language.tokens) if i in checkpoint.language.used]
     words = torch.tensor(list(product(letters, repeat=LENGTH)))

@@ -184,11 +184,16 @@ def _small(function: Letters) -> Letters:
     return Letters(axes, table)
 
 
+def pointwise(root: Root) -> list[Value]:
+    """What a root is a function of at one position; nothing of a state."""
+    return [part for part in root.parts if isinstance(part, Value)] if root.kind in ("form", "product") else []
+
+
 def inner(root: Root) -> list[Value]:
     """What a root is a function of at one position, or what moves it."""
     if root.kind == "moved":
         return [when for (when,) in root.parts[1]]
-    return [part for part in root.parts if isinstance(part, Value)]
+    return pointwise(root)
 
 
 def _needed(world: World, values: Sequence[Value]) -> list[int]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import values_of
-from verify.checker.values.followed import followed
+from verify.checker.values.followed import followed, pointwise
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
-from verify.checker.values.values import TOKEN, Root, Value, World, kept
+from verify.checker.values.values import TOKEN, Value, World, kept
 from verify.checker.values.windows import Letters, TooLarge, added, exact_float, exact_product, join
 
 MOST_FLAGS = 48  # whose combinations fit into a float64
@@ -100,7 +100,7 @@ def moved_in(world: World, value: Value) -> bool:
     kinds, pending, seen = set(), [value], set()
     while pending:
         for number, _ in pending.pop().ramps:
-            inner = _inner(world.roots[number])
+            inner = pointwise(world.roots[number])
             pending += inner if number not in seen else []
             kinds |= set() if inner else {world.roots[number].kind}
             seen.add(number)
@@ -117,14 +117,9 @@ def _reach(world: World, value: Value) -> int:
     """How far back it looks, short of what states hold."""
     found = 0
     for root, lag in value.terms:
-        inner = _inner(world.roots[root]) if root != TOKEN else []
+        inner = pointwise(world.roots[root]) if root != TOKEN else []
         found = max(found, lag + max((_reach(world, v) for v in inner), default=0))
     return found
-
-
-def _inner(root: Root) -> list[Value]:
-    """What a root is a function of at one position; nothing of a state."""
-    return [part for part in root.parts if isinstance(part, Value)] if root.kind in ("form", "product") else []
 
 
 def _at(world: World, value: Value, t: int | None, past: int) -> Letters:
@@ -143,7 +138,7 @@ def _component(world: World, number: int, component: Table | Ramp, t: int | None
     if isinstance(component, Table):
         return _over(number, place, component.dense()[world.language.used])
     root = world.roots[number]
-    inner = _inner(root)
+    inner = pointwise(root)
     if not inner:
         if root.hi - root.lo >= MOST_VALUES:
             raise TooLarge(f"a number of {root.hi - root.lo + 1} values")
