@@ -6,8 +6,10 @@ first letter are where it starts. A level of resets is a latch. One that permuta
 of a letter's permutation (`compiler/automata/turning.py`): the first is moved by the table's swap, each other one by
 that swap seen through the columns before it.
 
-To see a place a through D, the product of the columns before: it is the place p that D takes to a, and Σ_p p·[D(p) = a]
-finds it, with [D(p) = a] = Σ_m [C(p) = m]·[D'(m) = a] where D = C·D' for the last of these columns.
+To see a place a through D, the product of the columns before: it is the place p that D takes to a. D = C·D' for the
+last of these columns, so D' is gone back first: [D(p) = a] = Σ_m [C(p) = m]·[D'(m) = a]. The two places of a swap are
+seen at once, then which pair they are. That is a block more than to add up numbers of the places, but all sums stay so
+small that bfloat16 holds them.
 """
 
 from __future__ import annotations
@@ -23,37 +25,68 @@ from compiler.automata.codes import Code, code_of
 from compiler.automata.counted import counted
 from compiler.automata.permutations import Swap
 from compiler.automata.turning import Turning, turnings
+from compiler.language.operations import Embed
 from compiler.language.stream import Stream, constant
-from compiler.language.types import Bool, OneHot
+from compiler.language.types import Bool, OneHot, Type
 from compiler.language.words import concatenate, latch, permute
 
+MOST_SHOWN = 8  # of a sum of flags that is rectified without being cut: sums of sums must stay below 256 in bfloat16
+MOST_MATCHED = 1 << 10  # combinations of values that are each compared with those that the levels have
 
-def turned_levels(cascade: Cascade, letter: Stream, letters: int, counts: bool = False) -> list[Stream]:
-    """c_i of each level behind the present letter, as numbers. letter: which it is, 0 … letters − 1.
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A level behind the present letter. number: its value, with 0 and where it starts exchanged; places: a lane for
+    each value, which is 1 at the level's; None where the level is not followed so.
+    """
+
+    number: Stream
+    places: Stream | None = None
+
+
+def turned_levels(cascade: Cascade, letter: Stream, letters: int, counts: bool = False) -> list[Followed]:
+    """c_i of each level behind the present letter. letter: which it is, 0 … letters − 1.
 
     counts: whether levels that permutations move are counted, for mixers whose state cannot turn.
     """
     return _Levels(cascade, letter, letters, counts).found
 
 
-def turned_output(cascade: Cascade, levels: Sequence[Stream], entries: Mapping[Hashable, int]) -> Stream:
+def turned_output(cascade: Cascade, levels: Sequence[Followed], entries: Mapping[Hashable, int]) -> Stream:
     """The number that `entries` gives the cascade's output behind the present letter."""
     code, number = _of_levels(cascade, levels)
     return number.lookup(_filled([None if value is None else entries[value] for value in _listed(code)]))
 
 
-def turned_one_hot(cascade: Cascade, levels: Sequence[Stream], outputs: Sequence[Hashable]) -> Stream:
-    """Which of these outputs the cascade has behind the present letter: OneHot."""
-    code, number = _of_levels(cascade, levels)
-    return _one_hot(
-        number, code.size, {key: outputs.index(output) for key, output in code.entries.items()}, len(outputs)
-    )
+def matches(cascade: Cascade, levels: Sequence[Followed]) -> bool:
+    """Whether an output is told by the lanes of levels, not by one number."""
+    if not cascade.reads or len(cascade.outputs) > MOST_MATCHED:
+        return False
+    return all(levels[j].places is not None for j in cascade.reads)
 
 
-def _of_levels(cascade: Cascade, levels: Sequence[Stream]) -> tuple[Code, Stream]:
+def turned_scores(cascade: Cascade, levels: Sequence[Followed], outputs: Sequence[Hashable]) -> Stream:
+    """A lane for each of these outputs; that of the cascade's, behind the present letter, leads by at least 1."""
+    places = [levels[j].places for j in cascade.reads]
+    if not matches(cascade, levels):
+        code, number = _of_levels(cascade, levels)
+        return _one_hot(
+            number, code.size, {key: outputs.index(output) for key, output in code.entries.items()}, len(outputs)
+        )
+    shown = [stream for stream in places if stream is not None]
+    starts = np.cumsum([0, *(stream.width for stream in shown)])
+    matched = np.zeros((len(cascade.outputs), starts[-1]))
+    for row, key in zip(matched, cascade.outputs, strict=True):
+        row[[start + value for start, value in zip(starts, key, strict=False)]] = 1
+    agree = matched @ concatenate(*shown)  # how many levels have the value of each combination
+    of = np.array([[outputs.index(output) == i for output in cascade.outputs.values()] for i in range(len(outputs))])
+    return of.astype(float) @ (agree if len(outputs) == len(cascade.outputs) else agree >= len(shown))
+
+
+def _of_levels(cascade: Cascade, levels: Sequence[Followed]) -> tuple[Code, Stream]:
     by = {(*_numbered(cascade, cascade.reads, key), 0): value for key, value in cascade.outputs.items()}
     code = code_of(by, [cascade.levels[j].size for j in cascade.reads], 1)
-    return code, _total(code, [levels[j] for j in cascade.reads])
+    return code, _total(code, [levels[j].number for j in cascade.reads])
 
 
 def _numbered(cascade: Cascade, reads: Sequence[int], key: Key) -> Key:
@@ -85,7 +118,14 @@ def _one_hot(number: Stream, size: int, lane: Mapping[int, int], lanes: int) -> 
     which = np.zeros((lanes, size))
     for key, at in lane.items():
         which[at, key] = 1
-    return (which @ number.one_hot(size)).retyped(OneHot(lanes))
+    return _looked_up(number, which, OneHot(lanes))
+
+
+def _looked_up(number: Stream, which: np.ndarray, type: Type) -> Stream:
+    """which @ number.one_hot(…). Lanes that one token decides are looked up, so that the embedding holds them alone."""
+    if isinstance(number.operation, Embed):
+        return concatenate(*(number.lookup(row) for row in which.astype(int).tolist())).retyped(type)
+    return (which @ number.one_hot(which.shape[1])).retyped(type)
 
 
 _Entry = tuple[tuple[Swap | None, ...], int | None]
@@ -100,14 +140,14 @@ class _Levels:
     letter: Stream
     letters: int
     counts: bool
-    found: list[Stream] = field(default_factory=list)
+    found: list[Followed] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         own = {i: turning for turning in turnings(self.cascade) for i in turning.members}
-        built: dict[int, dict[int, Stream]] = {}
+        built: dict[int, dict[int, Followed]] = {}
         for i in range(len(self.cascade.levels)):
             if i not in own:
-                self.found.append(self._latch(i))
+                self.found.append(Followed(self._latch(i)))
                 continue
             first = own[i].members[0]
             if first not in built:
@@ -120,7 +160,7 @@ class _Levels:
         code = code_of(keyed, [self.cascade.levels[j].size for j in reads], self.letters)
         if not reads:
             return code, self.letter
-        return code, self.letter + _total(code, [self.found[j] for j in reads], self.letters).shift(1)
+        return code, self.letter + _total(code, [self.found[j].number for j in reads], self.letters).shift(1)
 
     def _latch(self, i: int) -> Stream:
         level = self.cascade.levels[i]
@@ -132,17 +172,21 @@ class _Levels:
         when = whether.retyped(Bool()).named(f"sets[{i}]")
         return latch(what.named(f"set[{i}]"), when).named(f"level[{i}]")
 
-    def _turned(self, turning: Turning) -> dict[int, Stream]:
+    def _turned(self, turning: Turning) -> dict[int, Followed]:
         starts = {i: self.cascade.levels[i].start for i in turning.members}
         name = f"level[{turning.members[0]}]"
         if self.counts:
             code, number = self._table(turning.reads, self.cascade.levels[turning.members[0]].sets)
             actions: dict[int, Any] = dict(code.entries)
-            return counted(turning.size, actions, code.size, number, starts, name)
+            numbers = counted(turning.size, actions, code.size, number, starts, name)
+            return {i: Followed(stream) for i, stream in numbers.items()}
         by = {key: (factors, turning.resets.get(key)) for key, factors in turning.factors.items()}
         code, number = self._table(turning.reads, by)
         entries: dict[int, Any] = dict(code.entries)
-        return _Columns(turning, entries, code.size, number, name).followed(starts)
+        places = _Columns(turning, entries, code.size, number, name).followed(starts)
+        named = lambda i, weights: (np.array([weights]) @ places[i]).named(f"level[{i}]")
+        weights = {i: [_number(value, start) for value in range(turning.size)] for i, start in starts.items()}
+        return {i: Followed(named(i, weights[i]), places[i]) for i in starts}
 
 
 @dataclass
@@ -154,53 +198,31 @@ class _Columns:
     size: int
     number: Stream
     name: str
-    columns: list[list[Stream]] = field(default_factory=list)  # C_j at each place
-    products: list[list[Stream]] = field(default_factory=list)  # D_j at each place, all but the last
+    columns: list[list[Stream]] = field(default_factory=list)  # C_j at each place, but for the last
 
     def followed(self, starts: Mapping[int, int]) -> dict[int, Stream]:
-        """For each level, by its start, its number behind the letter."""
-        n, last = self.turning.size, self.turning.columns - 1
+        """For each level, by its start, a lane for each place: 1 at the level's behind the letter."""
+        last = self.turning.columns - 1
         for j in range(last):
             swaps = self._swaps(j)
-            self.columns.append([self._column(j, p, swaps) for p in range(n)])
-            if j < last - 1:
-                self.products.append([self._product(j, p) for p in range(n)])
+            self.columns.append([self._column(j, p, swaps) for p in range(self.turning.size)])
         swaps, reset = self._swaps(last), self._reset()
-        found = {}
-        for i, start in starts.items():
-            held = permute(start, swaps, self.turning.pairs[last], reset).named(f"{self.name}.c{last + 1}[{start}]")
-            weights = [_number(value, start) for value in range(n)]
-            found[i] = self._image(held, weights).named(f"level[{i}]")
-        return found
+        held = {i: permute(start, swaps, self.turning.pairs[last], reset) for i, start in starts.items()}
+        named = {i: held[i].named(f"{self.name}.c{last + 1}[{start}]") for i, start in starts.items()}
+        if not self.columns:
+            return named
+        product = self._product()
+        return {i: _through(stream, product).stream for i, stream in named.items()}
 
     def _column(self, j: int, place: int, swaps: Stream) -> Stream:
         return permute(place, swaps, self.turning.pairs[j]).named(f"{self.name}.c{j + 1}[{place}]")
 
-    def _product(self, j: int, place: int) -> Stream:
-        """D_(j+1) at a place."""
-        if not j:
-            return self.columns[0][place]
-        name = f"{self.name}.d{j + 1}[{place}]"
-        return (
-            _through(self.columns[j][place], self.products[j - 1], range(self.turning.size))
-            .one_hot(self.turning.size)
-            .named(name)
-        )
-
-    def _image(self, held: Stream, weights: Sequence[int]) -> Stream:
-        """The weight of the place to which the product of the columns so far takes the one that is held."""
-        if not self.columns:
-            return np.array([weights]) @ held
-        if len(self.columns) == 1:
-            return _through(held, self.columns[0], weights)
-        return _through(held, self._last_product(), weights)
-
-    def _last_product(self) -> list[Stream]:
-        """D at each place, of all columns so far."""
-        if len(self.products) < len(self.columns):
-            j = len(self.columns) - 1
-            self.products.append([self._product(j, p) for p in range(self.turning.size)])
-        return self.products[-1]
+    def _product(self) -> list[_Lanes]:
+        """D at each place, of all columns that there are."""
+        product = [_Lanes(place) for place in self.columns[0]]
+        for column in self.columns[1:]:
+            product = [_through(place, product) for place in column]
+        return product
 
     def _where(self, of: Callable[[_Entry], int | None], lanes: int) -> Stream:
         """OneHot of the lane that each entry of the table names."""
@@ -213,13 +235,18 @@ class _Columns:
         if not j:
             return self._where(lambda entry: None if entry[0][0] is None else pairs.index(entry[0][0]), len(pairs))
 
-        def end(k: int) -> Stream:
-            place = self._where(lambda entry: None if (swap := entry[0][j]) is None else swap[k], n)
-            return self._seen(place, range(n))
-
-        both = (end(0) + n * end(1)).named(f"{self.name}.ends{j + 1}")
-        lane = {p + n * q: k for k, pair in enumerate(pairs) for p, q in (pair, pair[::-1])}
-        return _one_hot(both, n * n, lane, len(pairs)).named(f"{self.name}.swap{j + 1}")
+        swapped_by = np.zeros((n, self.size))
+        for key, (factors, _) in self.entries.items():
+            swapped_by[list(factors[j] or ()), key] = 1
+        ends = self._seen(_looked_up(self.number, swapped_by, Bool(n)))
+        met = ends[[p for p, _ in pairs]] + ends[[q for _, q in pairs]] >= 2
+        none = len(pairs) // 2  # the number of no pair: numbers on both sides of it keep the sum of all flags small
+        numbers = [k if k < none else k + 1 for k in range(len(pairs))]
+        which = (np.array([numbers]) - none) @ met + none
+        lane = {number: k for k, number in enumerate(numbers)}
+        return _one_hot(which.named(f"{self.name}.ends{j + 1}"), len(pairs) + 1, lane, len(pairs)).named(
+            f"{self.name}.swap{j + 1}"
+        )
 
     def _reset(self) -> Stream | None:
         """Where the last column is put; None where nothing is ever set."""
@@ -229,33 +256,44 @@ class _Columns:
         if not self.columns:
             return place
         n = self.turning.size
-        return _one_hot(self._seen(place, range(1, n + 1)), n + 1, {p + 1: p for p in range(n)}, n)
+        return _one_hot(np.array([range(1, n + 1)]) @ self._seen(place), n + 1, {p + 1: p for p in range(n)}, n)
 
-    def _seen(self, place: Stream, weights: Sequence[int]) -> Stream:
-        """The weight of the place that the product of the columns so far takes to this one; 0 where there is none."""
-        n, last = self.turning.size, len(self.columns) - 1
-        every = [(p, m, a) for p in range(n) for m in range(n) for a in range(n)]
-        if not last:
-            every = [(p, a, a) for p in range(n) for a in range(n)]
-        flags = _picked(self.columns[last], [(p, m) for p, m, _ in every]) + _lanes(place, [a for *_, a in every])
-        if last:
-            flags = flags + _picked(self.products[last - 1], [(m, a) for _, m, a in every])
-        return np.array([[weights[p] for p, *_ in every]]) @ (flags >= (3 if last else 2))
+    def _seen(self, places: Stream) -> Stream:
+        """The places that the product of the columns so far takes to these: a lane for each, 1 where it is one.
+
+        D(p) = D'(C(p)), C the last column: so what D' takes there is looked for in C, and D' is gone back first.
+        """
+        n = self.turning.size
+        found = _Lanes(places)
+        for column in self.columns:
+            found = found.picked(n * list(range(n))).beside(concatenate(*column), np.kron(np.eye(n), np.ones((1, n))))
+        return found.stream
 
 
-def _through(held: Stream, product: Sequence[Stream], weights: Sequence[int]) -> Stream:
-    """The weight of the place to which a permutation, given at each place, takes the one that is held."""
+@dataclass(frozen=True, eq=False)
+class _Lanes:
+    """Lanes that are 0 or 1. most: what is shown of each, for a sum of flags that exclude each other is shown no more
+    than how many they are.
+    """
+
+    stream: Stream
+    most: int = 1
+
+    def beside(self, column: Stream, added: np.ndarray) -> _Lanes:
+        """Sums of flags: where a lane of the column is 1 beside a lane of these. One ramp tells that of lanes which are
+        shown to be small; two cut it to 0 or 1, so that the sums stay small.
+        """
+        both = column + self.stream - 1
+        small = self.most <= MOST_SHOWN
+        flags = both.relu() if small else both >= 1
+        return _Lanes(added @ flags, (self.most if small else 1) * int(added.sum(axis=1).max()))
+
+    def picked(self, lanes: Sequence[int]) -> _Lanes:
+        return _Lanes(self.stream[list(lanes)], self.most)
+
+
+def _through(held: Stream, product: Sequence[_Lanes]) -> _Lanes:
+    """The place to which a permutation, given at each place, takes the one that is held: a lane for each."""
     n = len(product)
-    every = [(m, a) for m in range(n) for a in range(n) if weights[a]]
-    flags = _lanes(held, [m for m, _ in every]) & _picked(product, every)
-    return np.array([[weights[a] for _, a in every]]) @ flags
-
-
-def _picked(places: Sequence[Stream], lanes: Sequence[tuple[int, int]]) -> Stream:
-    """For each (place, lane) that lane of what stands at the place."""
-    n = places[0].width
-    return _lanes(concatenate(*places), [n * p + a for p, a in lanes])
-
-
-def _lanes(stream: Stream, lanes: Sequence[int]) -> Stream:
-    return stream[list(lanes)].retyped(Bool(len(lanes)))
+    every = _Lanes(concatenate(*(place.stream for place in product)), max(place.most for place in product))
+    return every.beside(held[np.repeat(range(n), n)], np.kron(np.ones((1, n)), np.eye(n)))

@@ -25,6 +25,10 @@ from compiler.formats import format_of
 READER = "mlx-lm"
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 _WARNINGS = ("Checked on MLX's CPU code. Its GPU code was not run.",)
+_OWN_WORDS = (
+    "Names that mlx-lm loads with this model write tokens without spaces between: transformers takes the vocabulary of "
+    "a model of type qwen3_5 for Qwen's own. They read text as usual, and ids and logits are not concerned."
+)
 _USE = """```python
 import mlx.core as mx
 from mlx_lm import load
@@ -51,20 +55,32 @@ def _split_convolutions(config: dict, tensors: Mapping[str, Tensor]) -> dict[str
     return found
 
 
+def _without_pictures(config: dict) -> dict:
+    """A Qwen model as mlx-lm's class of models with pictures, which has none here.
+
+    That class places its attention by an interval: ours, the last layer alone, is that of all layers. It adds 1 to the
+    weights of norms, as transformers does, where the taps of convolutions stand last; of one tap it cannot tell that.
+    """
+    if config["linear_conv_kernel_dim"] == 1:
+        raise ExportError(f"linear_conv_kernel_dim is 1, and {READER} then takes the weights of norms for others.")
+    return config | {"model_type": "qwen3_5", "full_attention_interval": config["num_hidden_layers"]}
+
+
 def write(package: Package, path: Path, overwrite: bool) -> None:
     """The directory; ExportError, with the reason, for what mlx-lm would not compute exactly."""
     need_tokens(package, "mlx")
     config = dict(package.model.config)
     need(config, READER, n_groups=1, layer_norm_epsilon=NORM_EPSILON, hidden_act="silu", use_bias=False)
+    warnings: tuple[str, ...] = _WARNINGS
     if config["model_type"] == "qwen3_5_text":
-        raise ExportError("a Qwen model without pictures was not checked in mlx-lm; compile it for gated-deltanet.")
+        config, warnings = _without_pictures(config), (*_WARNINGS, _OWN_WORDS)
     weights = _split_convolutions(config, package.model.tensors)
     dtype = format_of(package.manifest["dtype"]).torch_dtype
     tensors = {name: tensor.to(dtype) for name, tensor in weights.items()}
     for name, tensor in weights.items():
         if not torch.equal(tensors[name].float(), tensor):
             raise ExportError(f"{name} has a weight that {package.manifest['dtype']} does not hold.")
-    content = record(package, "mlx", _WARNINGS)
+    content = record(package, "mlx", warnings)
 
     def fill(place: Path) -> None:
         write_text(place / CONFIG, canonical_json(config))

@@ -26,7 +26,7 @@ from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import images
 from compiler.automata.stream import levels_of, output_of
 from compiler.automata.table import NO, YES, Table, minimal, table_of
-from compiler.automata.turned import turned_levels, turned_one_hot, turned_output
+from compiler.automata.turned import matches, turned_levels, turned_output, turned_scores
 from compiler.automata.turning import turning_cascade, turnings
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -131,9 +131,9 @@ class Automaton(Construction):
         letters = self.given.letters
         letter = tokens.number({name: i for i, name in enumerate(letters)}, name="letter")
         levels = turned_levels(self.cascade, letter, len(letters), counts)
-        if len(entries) <= FEW_CLASSES:
+        if len(entries) <= FEW_CLASSES and not matches(self.cascade, levels):
             return readout_integer(turned_output(self.cascade, levels, entries).named("class"), alphabet, entries)
-        return readout_one_hot(turned_one_hot(self.cascade, levels, list(entries)).named("class"), alphabet, entries)
+        return readout_one_hot(turned_scores(self.cascade, levels, list(entries)).named("class"), alphabet, entries)
 
     def _answer(self, tokens: Tokens, entries: dict[str, int]) -> Stream:
         """The number of the class behind each token."""

@@ -30,6 +30,9 @@ def automaton_command(
     letters: Annotated[str, typer.Option(help="of --regex: all letters, beside those that it names")] = "",
     arch: Annotated[Literal["mamba", "mamba2", "gated-deltanet"], typer.Option(help="which mixer")] = "mamba",
     length: Annotated[str, typer.Option(help="longest sequence that the promise covers, or forever")] = "forever",
+    dtype: Annotated[
+        Literal["float32", "bfloat16", "float16"], typer.Option(help="arithmetic that the promise is made for")
+    ] = "float32",
     explain: Annotated[bool, typer.Option("--explain", help="say what the language is, and build nothing")] = False,
     out: Out = None,
     verify: Annotated[
@@ -56,7 +59,7 @@ def automaton_command(
         raise ValueError(" ".join(decision.says))
     if not as_json:
         console.print(*decision.says, sep="\n")
-    construction = Automaton(table=table_json(given), arch=arch, max_length=most, seed=seed)
+    construction = Automaton(table=table_json(given), arch=arch, dtype=dtype, max_length=most, seed=seed)
     run(construction, out, verify, samples, certify, as_json, force, _keys(decision, construction))
 
 

@@ -20,7 +20,7 @@ from constructions.automata.random_automata import drawn
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from tests.automata.tables import answers
-from tests.automata.test_turning import cyclic, group_table, symmetric
+from tests.automata.test_turning import alternating, cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
@@ -96,9 +96,18 @@ def test_a_swap_that_is_looked_up_is_printed_as_it_is_meant() -> None:
 
 
 def test_bfloat16_is_compiled_or_refused_with_the_number() -> None:
-    circuit = lambda name: Automaton(table=table_json(NAMED[name].make()), arch="gated-deltanet").circuit()
-    assert "the number of the two places that are swapped may reach 300" in " ".join(PAGE.split())
-    for name in ("parity", "abab-star", "s3"):
-        assert len(compile(circuit(name), "gated-deltanet", dtype="bfloat16").blocks) == BLOCKS[name]
-    with pytest.raises(CompileError, match="can reach 300 quanta, and bfloat16 adds exactly up to 256"):
-        compile(circuit("modulo-5"), "gated-deltanet", dtype="bfloat16")
+    circuit = lambda table: Automaton(table=table_json(table), arch="gated-deltanet").circuit()
+    for name in ("parity", "abab-star", "s3", "cycle-5"):
+        assert len(compile(circuit(TABLES[name]), "gated-deltanet", dtype="bfloat16").blocks) == BLOCKS[name]
+    assert len(compile(circuit(group_table(alternating(5))), "gated-deltanet", dtype="bfloat16").blocks) == 18
+    (reached,) = re.findall(r"`C_7` is refused: .* may reach (\d+)", " ".join(PAGE.split()))
+    with pytest.raises(CompileError, match=f"can reach {reached} quanta, and bfloat16 adds exactly up to 256"):
+        compile(circuit(group_table(cyclic(7))), "gated-deltanet", dtype="bfloat16")
+
+
+def test_the_command_takes_the_dtype(tmp_path: Path) -> None:
+    report = run(
+        *("automaton", "--name", "s3", "--arch", "gated-deltanet", "--dtype", "bfloat16", "--samples", "5"),
+        *("--out", str(tmp_path / "s3")),
+    )
+    assert report["dtype"] == "bfloat16" and report["guarantee"]["certificate"]["holds"]

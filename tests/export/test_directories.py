@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 import compiler
 from compiler import (
     Alphabet,
+    Bool,
     Circuit,
     InputLanguage,
     OneHot,
@@ -129,13 +130,18 @@ def test_a_weight_that_the_promised_dtype_does_not_hold_is_refused(cases, tmp_pa
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_mlx_lm_computes_every_bit_of_a_gated_deltanet(dtype, tmp_path):
-    """Swaps and an overwritten memory: as a whole, in pieces and token by token."""
+    """Swaps, and a memory that is overwritten and deleted from: as a whole, in pieces and token by token."""
     letters = Alphabet.of("a", "b", "c", "d")
     token, pairs = Tokens(letters).one_hot(), []
-    held = memory.write(token.shift(1), token, policy="last").read(token)
+    held = memory.write(token.shift(1), token, policy="last").delete(token[1].retyped(Bool())).read(token)
     everything = InputLanguage.everything(letters, 100)
-    for name, stream in (("swaps", permute(1, token[:3].retyped(OneHot(3)))), ("held", held)):
-        compiled = compile(Circuit(name, readout_one_hot(stream, letters), everything), "gated-deltanet", dtype)
+    swaps = permute(1, token[:3].retyped(OneHot(3)))
+    for arch, name, stream in (
+        ("gated-deltanet", "swaps", swaps),
+        ("gated-deltanet", "held", held),
+        ("gated-deltanet-qwen", "qwen", held),
+    ):
+        compiled = compile(Circuit(name, readout_one_hot(stream, letters), everything), arch, dtype)
         compiled.save(tmp_path / f"{name}-saved")
         mlx.write(read(tmp_path / f"{name}-saved"), tmp_path / name, False)
         ids = np.random.default_rng(0).integers(0, 4, (3, 70))
@@ -146,7 +152,22 @@ def test_mlx_lm_computes_every_bit_of_a_gated_deltanet(dtype, tmp_path):
         case = Case(name, tmp_path / f"{name}-saved", ids, np.full_like(ids, IGNORED), scores, stack.tokens)
         pairs.append((case, tmp_path / name))
     _, answers = ask("mlx_client", pairs, tmp_path)
-    assert not [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
+    said = [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
+    qwen = answers["qwen"]
+    joined = "".join(letters.tokens[i] for i in qwen.tokens)  # as the export's warning says: without spaces
+    assert "without spaces" in (tmp_path / "qwen" / "README.md").read_text("utf-8")
+    assert qwen.text == joined and said == [f"qwen: the ids have the text {joined!r}"]
+
+
+def test_a_qwen_of_one_tap_is_refused_by_mlx(tmp_path):
+    letters = Alphabet.of("a", "b")
+    shown = readout_one_hot(Tokens(letters).one_hot(), letters)
+    compile(Circuit("id", shown, InputLanguage.everything(letters, 100)), "gated-deltanet-qwen").save(tmp_path / "id")
+    package = read(tmp_path / "id")
+    package.model.config["linear_conv_kernel_dim"] = 1
+    with pytest.raises(ExportError, match="linear_conv_kernel_dim is 1, and mlx-lm then takes"):
+        mlx.write(package, tmp_path / "out", False)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("format", ["gguf", "mamba-ssm", "mamba-ssm-mlp", "onnx"])

@@ -100,7 +100,7 @@ def power_of_four(n: int) -> int:
 
 
 def sizes(blocks: Sequence[SelectiveBlock], d_model: int, largest_beta: int) -> DeltaSizes:
-    """The least sizes that hold any of the blocks: as few columns of values as heads of one width can have."""
+    """The least sizes that hold any of the blocks: as few weights as heads of one width can have."""
     headdim, count = best_headdim(blocks)
     rows, taps = max(map(key_rows, blocks)), blocks[0].features.taps.shape[1]
     return DeltaSizes(d_model, headdim * count, rows, headdim, taps, largest_beta)
@@ -113,14 +113,17 @@ def key_rows(block: SelectiveBlock) -> int:
 
 
 def best_headdim(blocks: Sequence[SelectiveBlock]) -> tuple[int, int]:
-    """(columns of values of a head, heads that hold any of the blocks): a power of two, with the least product."""
+    """(columns of values of a head, heads that hold any of the blocks): a power of two, with the fewest weights.
+
+    A head has a row of weights for each column of its keys and queries, and two and a column for each of its values.
+    """
     tried = []
-    headdim = 1
+    headdim, keyed = 1, max(map(key_rows, blocks))
     only_reflect = all((b.heads[0] >= 0).all() and (b.heads[2] == 2).all() for b in blocks)
     while headdim <= WIDEST_HEAD:
         if headdim > len(factors(headdim)) or only_reflect:
             count = max(1, *(len(heads_of(block, headdim)) for block in blocks))
-            tried.append((headdim * count, count, headdim))
+            tried.append((count * (2 * keyed + 3 * headdim), count, headdim))
         headdim *= 2
     _, count, headdim = min(tried)
     return headdim, count
