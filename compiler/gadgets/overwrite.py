@@ -16,7 +16,7 @@ from compiler.lowering.conditions import need_one_hot
 from compiler.lowering.fitter import Fitter
 from compiler.lowering.ports import Ports
 
-CHUNK_TERMS = 1 << 7  # differences of two values that a chunk of 64 positions adds up in float32
+CHUNK_TERMS = 2 * (64 + 1)  # values that a chunk of 64 positions, behind its first state, adds up in float32
 LARGEST_VALUE = (1 << 24) // CHUNK_TERMS
 ADDS = "what a write finds under its key is subtracted, so no block adds up what was written (β k kᵀ S)"
 
@@ -28,7 +28,8 @@ class Overwrite(Gadget):
     divide by the level 32 that they stand at: x̂² is one square, and 1e-6 is lost beside it. Step by step a row takes
     v + (row − row), which is v bit for bit.
     In chunks the triangle I + tril(K Kᵀ) has entries 0 and 1, its inverse entries 0 and ±1, and the sums that it forms
-    are of differences of two values: of at most 2^17 quanta, 128 of them stay within 2^24.
+    are of differences of two values, one for each of 64 positions and one of the state before them: 130 values, each of
+    at most 2^24/130 quanta.
     """
 
     def operands(self, stream: Stream, target: Ports) -> Operands:

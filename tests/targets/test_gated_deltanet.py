@@ -148,8 +148,8 @@ def test_sums_are_refused_with_the_reason():
 
 
 def test_values_that_a_chunk_cannot_add_up_are_refused():
-    wide = latch(token.lookup({0: 1, 1: (1 << 17) + 1, 2: 0}), is_b)
-    with pytest.raises(CompileError, match="131073 quanta, and 131072 are the most"):
+    wide = latch(token.lookup({0: 1, 1: (1 << 24) // 130 + 1, 2: 0}), is_b)
+    with pytest.raises(CompileError, match="129056 quanta, and 129055 are the most"):
         compile(over_abc("wide", wide), "gated-deltanet")
 
 

@@ -28,15 +28,19 @@ _SIZES: tuple[str, ...] = (
     "linear_key_head_dim",
 )
 _SIZES += ("linear_num_key_heads", "linear_num_value_heads", "linear_value_head_dim", "num_hidden_layers", "vocab_size")
-# Keys that change nothing here, for what they are about is silent, and the types that transformers gives them.
-_HARMLESS: Kinds = {
-    **HARMLESS,
-    **dict.fromkeys(("attention_dropout", "initializer_range"), (int, float)),
-    **dict.fromkeys(("linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max"), (float,)),
-    "linear_dt_init_floor": (float,),
-    "max_position_embeddings": (int,),
-    "rope_parameters": (dict, type(None)),
+# Entries that change nothing here, for they are of what is silent, or of weights that are drawn. With some values the
+# library opens no model, so they stand as it writes them.
+_WRITTEN: dict[str, object] = {
+    "attention_dropout": 0.0,
+    "initializer_range": 0.02,
+    "linear_a_log_max": 16.0,
+    "linear_a_log_min": 0.0,
+    "linear_dt_init_floor": 1e-4,
+    "linear_dt_max": 0.1,
+    "linear_dt_min": 1e-3,
 }
+_ROPE = {"partial_rotary_factor": 0.25, "rope_theta": 10000.0, "rope_type": "default"}
+_HARMLESS: Kinds = {**HARMLESS, "max_position_embeddings": (int,)}
 
 
 def check_config(config: dict, dtype: str) -> dict:
@@ -48,6 +52,9 @@ def check_config(config: dict, dtype: str) -> dict:
         raise Rejected(f"num_hidden_layers is {config['num_hidden_layers']}, more than {MOST_LAYERS}")
     expected["layer_types"] = ["linear_attention"] * (config["num_hidden_layers"] - 1) + ["full_attention"]
     expected["linear_num_key_heads"] = config["linear_num_value_heads"]
+    expected |= {key: value for key, value in _WRITTEN.items() if key in config}
+    if "rope_parameters" in config and "rope_parameters" not in expected:
+        expected["rope_parameters"] = _ROPE
     check_entries(config, expected, "rms_norm_eps", _HARMLESS, set(_SIZES))
     return config
 

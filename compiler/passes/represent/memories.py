@@ -74,32 +74,36 @@ def _largest_so_far(rewriter: Rewriter, value: Stream, when: Stream) -> Stream:
 
 @rule_of(RULES, ops.Permute)
 def _permute(rewriter: Rewriter, operation: ops.Permute, swaps: Stream, *reset: Stream) -> Stream:
-    """A reset swaps the state from its start, where it was put back, to its place; the start has what no other has."""
+    """A reset swaps the state from its start, where it was put back, to its place; the start has what no other has.
+
+    A state without a start begins on one more place, which nothing reads and only resets leave.
+    """
     need_one_hot(rewriter.domains, swaps, *reset)
-    start, pairs = operation.start or 0, operation.pairs
-    others = [place for place in range(operation.n) if place != start]
-    touched, restart = _touches(operation.n, pairs) @ swaps, constant(0)
+    n, start, pairs = operation.n, operation.start, operation.pairs
+    if start is None:
+        n, start = n + 1, n
+    others = [place for place in range(n) if place != start]
+    touched, restart = _touches(n, pairs) @ swaps, constant(0)
     if reset:
         (places,) = reset
         restart = places.sum().retyped(Bool())
         swaps, left = _absorb(rewriter, swaps, [rewriter.logic.negation(restart)])
         swaps = rewriter.logic.conjunction(swaps, *left) if left else swaps
         put = [(start, place) for place in others]
-        touched = _touches(operation.n, pairs) @ swaps + _touches(operation.n, put) @ places[others]
+        touched = _touches(n, pairs) @ swaps + _touches(n, put) @ places[others]
         pairs = tuple(dict.fromkeys((*pairs, *put)))
     if not any(start in pair for pair in pairs):  # no swap moves it, and no reset
-        return Stream(ops.Constant(tuple(Fraction(place == start) for place in range(operation.n))))
-    core = ops.Moved(operation.n, pairs, start)
+        return Stream(ops.Constant(tuple(Fraction(place == start) for place in range(n))))
+    core = ops.Moved(n, pairs, start)
     moved = Stream(core, (touched, restart))
     if core.odd:
         moved = moved.relu() + (-1 * moved).relu()
-    spread = np.zeros((operation.n, len(others)))
+    spread = np.zeros((n, len(others)))
     spread[others, range(len(others))], spread[start] = 1, -1
-    state = spread @ moved + np.eye(operation.n)[:, [start]] @ constant(1)
+    state = spread @ moved + np.eye(n)[:, [start]] @ constant(1)
+    state = state[: operation.n]
     ones = np.ones(operation.n)
     rewriter.domains.meet(state, rewriter.domains.lanes(ones, 0 * ones, ones, Fraction(1)))
-    if operation.start is None:
-        state = rewriter.logic.conjunction(state, Stream(ops.Latch(), (constant(1), restart)))
     return state
 
 

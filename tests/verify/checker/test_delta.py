@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from compiler import memory, permute
+from compiler import compile, memory, permute
+from compiler.compiled import run_blocks
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
+from compiler.language.words import latch
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 from constructions.registry import CONSTRUCTIONS
+from tests.circuits import is_b, over_abc, token
 from tests.verify.checker.changed import changed, contents
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check, prove
+from verify.checker.delta_family import check_config
 from verify.checker.formats import FORMATS, Rejected
 from verify.checker.values.language import parse
 from verify.checker.values.machines import machine
@@ -34,6 +40,7 @@ SWAPPED = {
     "a triangle, which turns the sign": (3, [(0, 1), (1, 2), (0, 2)], 0, False),
     "a start that is never moved": (3, [(1, 2), (2, 1)], 0, False),
     "resets": (4, NEIGHBOURS[:3], 0, True),
+    "placed by resets": (3, NEIGHBOURS[:2], None, True),
 }
 
 
@@ -47,13 +54,14 @@ def _swaps(n: int, pairs: list, start: int | None, resets: bool) -> Circuit:
     )
 
 
-def _memory() -> Circuit:
-    """The last value under each of three keys, written by a key and then a value."""
-    letters = Alphabet.of("k0", "k1", "k2", "v0", "v1", "v2")
+def _memory(deletes: bool = False) -> Circuit:
+    """The last value under each of three keys, written by a key and then a value; deleted by a key and then an x."""
+    letters = Alphabet.of("k0", "k1", "k2", "v0", "v1", "v2", "x")
     tokens = Tokens(letters)
     keys, values = ([f"{name}{i}" for i in range(3)] for name in "kv")
     key, value = tokens.one_hot(keys), tokens.one_hot(values)
-    read = memory.write(key=key.shift(1), value=value, policy="last", when=tokens.is_in(values)).read(key)
+    held = memory.write(key=key.shift(1), value=value, policy="last", when=tokens.is_in(values))
+    read = (held.delete(tokens.is_in("x")) if deletes else held).read(key)
     return Circuit("memory", readout_one_hot(read, letters, values), InputLanguage.everything(letters, 1 << 20))
 
 
@@ -71,8 +79,36 @@ def test_swapped_states_are_proved_for_every_length(tmp_path, name, dtype) -> No
 
 
 @pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])
-def test_a_memory_that_overwrites_is_proved(tmp_path, target) -> None:
-    verdict = check(write(tmp_path / "at", _memory(), target))
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_memory_that_overwrites_is_proved(tmp_path, target, deletes) -> None:
+    verdict = check(write(tmp_path / "at", _memory(deletes), target))
+    assert verdict.weights is None, verdict.lines()
+
+
+def test_what_a_key_held_is_gone_where_it_is_deleted() -> None:
+    """Beside a dict, on all words of five tokens of one key and two values, and on random ones."""
+    compiled = compile(_memory(deletes=True), "gated-deltanet")
+    for ids in (
+        np.array(list(product([0, 3, 4, 6], repeat=5))),
+        np.random.default_rng(0).integers(0, 7, (3, 200)),
+    ):
+        scores = run_blocks(compiled, ids)[-1] @ compiled.head.toarray().T
+        for word, said in zip(ids.tolist(), scores, strict=True):
+            held: dict[int, int] = {}
+            for before, now, row in zip([None, *word], word, said, strict=False):
+                if before in (0, 1, 2) and now == 6:
+                    held.pop(before, None)
+                if before in (0, 1, 2) and 3 <= now <= 5:
+                    held[before] = now
+                expected = np.zeros(7)
+                if now <= 2 and now in held:
+                    expected[held[now]] = 1
+                assert np.array_equal(row[:7], expected)
+
+
+def test_the_largest_value_that_compiles_is_proved(tmp_path) -> None:
+    wide = latch(token.lookup({0: 1, 1: (1 << 24) // 130, 2: 0}), is_b)
+    verdict = check(write(tmp_path / "at", over_abc("wide", wide), "gated-deltanet"))
     assert verdict.weights is None, verdict.lines()
 
 
@@ -102,6 +138,18 @@ def _world(letters: int = 4, length: int | None = 100) -> World:
 
 def _flag(*letters: int):
     return of_letters(np.isin(np.arange(4), letters).astype(float))
+
+
+def test_config_entries_with_which_the_library_opens_no_model_are_rejected(tmp_path) -> None:
+    directory = write(tmp_path / "at", _memory(), "gated-deltanet-qwen")
+    config = json.loads((directory / "config.json").read_text())
+    rope = {"partial_rotary_factor": 0.25, "rope_theta": 10000.0, "rope_type": "default"}
+    asked = lambda **entries: check_config(config | entries, "float32")
+    asked(initializer_range=0.02, rope_parameters=rope)  # as transformers writes them
+    with pytest.raises(Rejected, match=r"initializer_range = 5.0, expected 0.02"):
+        asked(initializer_range=5.0)
+    with pytest.raises(Rejected, match="rope_parameters"):
+        asked(rope_parameters=rope | {"rope_type": "nonsense"})
 
 
 def test_flags_that_are_1_at_once() -> None:
