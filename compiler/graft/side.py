@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from compiler.graft.branch_model import CircuitBranchForCausalLM, Reader
 
 Where = Literal["embeddings", "logits", "both"]
+TARGETS = ("mamba", "mamba2")  # whose cache has nothing but states of mixers
 _READER = "for any other module use `reader(circuit, tokens, vocab)` in its forward"
 
 
@@ -129,6 +130,8 @@ def _circuit(
     """(the circuit's language model, the letter of each token of the host, the compiled circuit with its guest)."""
     circuit = source_of(circuit)
     check_token_map(tokens)
+    if target not in TARGETS:
+        raise GraftError(f"target is {shown(target)}, and a side branch has mixers of {' or '.join(TARGETS)}.")
     compiled = compile(union(circuit, name=circuit.name, guest=GUEST), target)
     alphabet = compiled.source.token_alphabet
     symbols = torch.full((vocab,), alphabet.size - 1)

@@ -14,6 +14,10 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    OlmoHybridConfig,
+    OlmoHybridForCausalLM,
+    Qwen3_5ForCausalLM,
+    Qwen3_5TextConfig,
     RobertaConfig,
     RobertaForCausalLM,
     RwkvConfig,
@@ -28,6 +32,7 @@ from tests.graft.hosts import VOCAB, host, induction
 from tests.graft.test_branch import LETTERS, TOKENS, llama, text, trained
 
 SIZES = {"vocab_size": VOCAB, "num_attention_heads": 4, "intermediate_size": 64, "num_hidden_layers": 2}
+DELTA = {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
 ENCODER = SIZES | {"hidden_size": 32, "is_decoder": True, "max_position_embeddings": 64}
 
 
@@ -52,11 +57,23 @@ def falcon_h1():
     return FalconH1ForCausalLM(FalconH1Config(**SIZES, **own, hidden_size=32, num_key_value_heads=2))
 
 
+def olmo_hybrid():
+    sizes = SIZES | {"hidden_size": 32, "num_key_value_heads": 4, "layer_types": ["linear_attention", "full_attention"]}
+    return OlmoHybridForCausalLM(OlmoHybridConfig(**sizes, **DELTA, pad_token_id=0, eos_token_id=2, bos_token_id=None))
+
+
+def qwen():
+    own = {"head_dim": 8, "layer_types": ["linear_attention", "full_attention"], "num_key_value_heads": 2}
+    return Qwen3_5ForCausalLM(Qwen3_5TextConfig(**SIZES, **own, **DELTA, hidden_size=32))
+
+
 HOSTS = {
     "gpt2: sizes by other names": lambda: GPT2LMHeadModel(GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4)),
     "gemma3n: token ids in every layer": gemma3n,
     "roberta: positions from token ids": lambda: RobertaForCausalLM(RobertaConfig(**ENCODER, pad_token_id=1)),
     "falcon-h1: a buffer that is not saved": falcon_h1,
+    "olmo-hybrid: a gated delta rule": olmo_hybrid,
+    "qwen3.5: a gated delta rule": qwen,
 }
 
 
@@ -90,6 +107,24 @@ def test_the_host_is_called_as_it_would_be_without_the_circuit(name, tmp_path):
         joined.save_pretrained(tmp_path)
         again = AutoModelForCausalLM.from_pretrained(tmp_path)
         assert torch.equal(again(ids, attention_mask=mask).logits, whole)
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTS if "delta rule" in name])
+def test_a_circuit_answers_beside_a_gated_deltanet(name):
+    """Recall over its letters leads every token of the host, in one pass and by cached steps."""
+    joined = branch(made(name), induction(LETTERS), TOKENS, where="logits", strength=1000.0)
+    a, b, c = (TOKENS[letter] for letter in LETTERS[:3])
+    ids = torch.tensor([[a, b, c, 4, 6, a, b]])
+    with torch.no_grad():
+        assert joined(ids).logits[0, -2:].argmax(-1).tolist() == [b, c]
+        cache = joined(ids[:, :3], use_cache=True).past_key_values
+        assert joined(ids[:, 3:], past_key_values=cache).logits[0, -2:].argmax(-1).tolist() == [b, c]
+
+
+@pytest.mark.parametrize("target", ["gated-deltanet", "s4d", "mamba3"])
+def test_a_circuit_of_other_mixers_is_refused(target):
+    with pytest.raises(GraftError, match=f"target is '{target}', and a side branch has mixers of mamba or mamba2"):
+        branch(llama(), induction(LETTERS), TOKENS, target=target)
 
 
 def test_arguments_of_the_host_reach_it():
