@@ -30,6 +30,7 @@ from conformance.models.companion import KINDS, companion
 from conformance.models.variants import grouped, occupied
 
 SHORT, LONG = 60, 1000
+ACROSS = 150  # positions of models of the delta rule, which go over the borders of two chunks
 BFLOAT16 = 40  # sums of codes up to here stay within 8 bits
 NARROW = ("induction", "codes")  # those that have a model in bfloat16
 ROWS = 3
@@ -73,7 +74,7 @@ def names(full: bool = False) -> list[str]:
 def _variants(core: Core, target: str, full: bool) -> dict[str, Callable[[Files], Files]]:
     """What is made of a plain model, by the end of its name."""
     variants: dict[str, Callable[[Files], Files]] = {}
-    if not core.fades and (full or core.name in ("count-since", "codes")):
+    if not core.fades and not core.hidden and (full or core.name in ("count-since", "codes")):
         variants["-occupied"] = lambda plain: occupied(*plain)
     if not core.fades and target == "mamba2" and (full or core.name in ("induction", "codes")):
         variants |= {f"-groups-{groups}": _in_groups(groups) for groups in (2, 4)}
@@ -85,7 +86,7 @@ def _in_groups(groups: int) -> Callable[[Files], Files]:
 
 
 def _forms(directory: Path, core: Core, target: str, full: bool, wanted: set[str]) -> Iterator[ModelCase]:
-    name, length = f"{core.name}-{target}", LONG if full else SHORT
+    name, length = f"{core.name}-{target}", LONG if full else ACROSS if core.hidden else SHORT
     variants = {form: make for form, make in _variants(core, target, full).items() if name + form in wanted}
     if name not in wanted and not variants:
         return
@@ -115,7 +116,7 @@ def _case(directory: Path, name: str, core: Core, compiled: Compiled, files: Fil
     place = directory / name
     random = np.random.RandomState(zlib.crc32(core.name.encode()))
     tokens = np.stack([core.draw(random, length) for _ in range(ROWS)])
-    case = case_of(place, compiled, tokens, core.asks, files, core.fades)
+    case = case_of(place, compiled, tokens, core.asks, files, core.fades or core.hidden)
     if not (place / "config.json").is_file():
         place.mkdir(parents=True)
         (place / "config.json").write_text(json.dumps(config, indent=2) + "\n")
@@ -130,11 +131,11 @@ def case_of(
     tokens: np.ndarray,
     asks: str,
     files: Files | None = None,
-    fades: bool = False,
+    stateless: bool = False,
 ) -> ModelCase:
     """A checkpoint of a compiled circuit with what it must say of tokens (rows, length). Nothing is written.
 
-    files: the content of the checkpoint, where it is at hand. fades: whether its states are no exact numbers.
+    files: the content of the checkpoint, where it is at hand. stateless: whether none of its states is compared.
     """
     config, tensors = files or _read(directory)
     scored = language_model(compiled).over_vocabulary
@@ -142,7 +143,7 @@ def case_of(
     alone = scored(compiled.interpret(tokens.reshape(-1, 1))).reshape(logits.shape)
     rows = torch.from_numpy(tokens)
     found: list[Case] = []
-    if not fades:
+    if not stateless:
         found, run = operands.layers(config, tensors, rows[:1])
         if not torch.equal(run.double(), torch.from_numpy(logits[:1].astype(np.float32)).double()):
             raise Inexact(f"{directory.name} does not say what its circuit says: the variant leaves the lattice.")

@@ -18,7 +18,7 @@ from compiler.language.output import readout, readout_integer, readout_nearest, 
 from compiler.language.reals import exceeds
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
-from compiler.language.words import count, fading_sum, latch, minimum
+from compiler.language.words import count, fading_sum, latch, minimum, permute
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Core:
 
     asks: what a runtime must get right; build: the circuit for sequences of this length; draw: (length,) token ids.
     targets: the mixers that it compiles for. fades: whether a state fades, so that its scores are exact and it is not.
+    hidden: whether no states are compared, for another reason: those of the delta rule are told by no one else.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Core:
     draw: Callable[[np.random.RandomState, int], np.ndarray]
     targets: tuple[str, ...] = ("mamba", "mamba2")
     fades: bool = False
+    hidden: bool = False
 
 
 def _over(alphabet: Alphabet, letters: str | tuple[str, ...], length: int) -> InputLanguage:
@@ -73,6 +75,38 @@ def count_since(length: int) -> Circuit:
     since = count(x.is_in("a"), reset=x.is_in("b"))
     logits = readout_integer(since, alphabet, {str(n): n for n in range(length + 1)})
     return Circuit("count-since", logits, _over(alphabet, ("a", "b", "c"), length))
+
+
+PLACES = 5
+
+
+def swaps(length: int) -> Circuit:
+    """A state on one of five places, which swaps of neighbours move: reflections, of which none may lose a bit."""
+    alphabet = Alphabet.of("rest", s=PLACES - 1, p=PLACES)
+    state = permute(0, Tokens(alphabet).one_hot("s", name="swap"))
+    return Circuit(
+        "swaps", readout_one_hot(state, alphabet, "p"), _over(alphabet, ("rest", *alphabet.tokens[1:PLACES]), length)
+    )
+
+
+def overwritten(length: int) -> Circuit:
+    """What stood last after the present token: places of a state that are written over."""
+    alphabet = Alphabet.of(v=6)
+    token = Tokens(alphabet).one_hot("v", name="token")
+    held = memory.write(token.shift(1), token, policy="last", name="held").read(token)
+    return Circuit("overwritten", readout_one_hot(held, alphabet, "v"), _over(alphabet, "v", length))
+
+
+TWELVE_BITS = (2889, 2049, 2731, 2445, 2603, 7)
+
+
+def kept_numbers(length: int) -> Circuit:
+    """The last number that stood before an h: odd numbers of twelve bits, which neither half nor bfloat16 holds."""
+    alphabet = Alphabet.of("h", w=[f"w{n}" for n in TWELVE_BITS])
+    x = Tokens(alphabet)
+    kept = latch(x.number({f"w{n}": n for n in TWELVE_BITS}), when=~x.is_in("h"))
+    return Circuit("kept-numbers", readout_integer(kept, alphabet, {f"w{n}": n for n in TWELVE_BITS}),
+                   _over(alphabet, alphabet.tokens, length))  # fmt: skip
 
 
 KEYS = 5
@@ -139,6 +173,7 @@ def _mixed(first: int, middle: int, stop: int, share: float) -> Callable[[np.ran
     return draw
 
 
+DELTA, OVERWRITES = ("gated-deltanet",), ("gated-deltanet", "gated-deltanet-qwen")
 OFTEN = (0.8, 0.1, 0.1)  # counts grow long before they begin anew
 
 CORES = {
@@ -150,6 +185,23 @@ CORES = {
         Core("count-since", "a count that begins anew", count_since, lambda r, n: r.choice(3, p=OFTEN, size=n)),
         Core("wide-integers", "all bits of an integer of ten", wide_integers, _mixed(0, 1, 7, 0.7)),
         Core("codes", "sums in several columns of state", codes, _mixed(1, 1 + KEYS, 1 + KEYS + 6, 0.7)),
+        Core("swaps", "reflections", swaps, lambda r, n: r.randint(0, PLACES, size=n), DELTA, hidden=True),
+        Core(
+            "overwritten",
+            "places that are written over",
+            overwritten,
+            lambda r, n: r.randint(0, 6, size=n),
+            OVERWRITES,
+            hidden=True,
+        ),
+        Core(
+            "kept-numbers",
+            "all bits of an integer of twelve",
+            kept_numbers,
+            _mixed(0, 1, 7, 0.7),
+            OVERWRITES,
+            hidden=True,
+        ),
         Core("half-life", "exp to a few units in the last place", half_life, _once, ("mamba",), fades=True),
     )
 }

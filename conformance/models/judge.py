@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import torch
 
 from conformance.entries import indices
+from conformance.faults.delta import BUGS as RULES
+from conformance.faults.delta_models import DELTA_KINDS, FaultyRule
 from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
 from conformance.judge import Finding, near, sentence
 from conformance.loader import Case
@@ -16,6 +20,9 @@ from conformance.models.case import ModelCase, right_entries
 from conformance.models.modes import MODE_STAGES, Mode, Told, modes
 from conformance.models.runtime import Model, Runtime, Unsupported
 
+KINDS = ("mamba", "mamba2")  # that a runtime is given where it does not say which it takes
+CHUNK = 64  # positions of the delta rule
+Mistaken = FaultyRuntime | FaultyRule
 _KERNEL_BUGS: tuple[Mapping[str, str], ...] = (
     {"ssd": "step at least 0.001"},
     {"ssd": "heads tiled, not interleaved"},
@@ -31,7 +38,7 @@ class _Heard:
 
     mode: Mode
     finding: Finding
-    mistake: FaultyRuntime | None = None
+    mistake: Mistaken | None = None
 
 
 def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -> Iterator[Finding]:
@@ -40,7 +47,10 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
     A mistake is named as the cause of a wrong mode where every logit of this mode is what it gives, and where it leaves
     every mode right that is right.
     """
-    name = model_case.name
+    name, kind = model_case.name, _config(model_case)["model_type"]
+    if kind not in getattr(runtime, "kinds", KINDS):
+        yield Finding("full", f"{name}: opened", "skipped", f"it was given no models of type {kind}")
+        return
     try:
         model = runtime.open(model_case.directory)
     except Unsupported as lack:
@@ -61,7 +71,9 @@ def judge_model(runtime: Runtime, model_case: ModelCase, explain: bool = True) -
             heard.append(_Heard(mode, Finding(stage, case, "failed to run", sentence(error))))
         else:
             finding = _compared(stage, case, model_case, told)
-            mistake = _mistake(model_case, mode, told, named) if explain and finding.status == "failed" else None
+            told_before = [each.mistake for each in heard if each.mistake is not None]
+            failed = explain and finding.status == "failed"
+            mistake = _mistake(model_case, mode, told, named, told_before) if failed else None
             named = mistake.beside if mistake else named
             heard.append(_Heard(mode, finding, mistake))
         if not explain:  # at once: who has heard enough runs no more of them
@@ -84,7 +96,7 @@ def _with_causes(heard: Sequence[_Heard], model_case: ModelCase) -> Iterator[Fin
         yield replace(each.finding, cause=name) if spares[name] else each.finding
 
 
-def _is_right(mistake: FaultyRuntime, model_case: ModelCase, mode: Mode) -> bool:
+def _is_right(mistake: Mistaken, model_case: ModelCase, mode: Mode) -> bool:
     try:
         with torch.no_grad():
             told = mode(mistake.open(model_case.directory), model_case.tokens)
@@ -93,19 +105,28 @@ def _is_right(mistake: FaultyRuntime, model_case: ModelCase, mode: Mode) -> bool
     return _compared("full", "", model_case, told).status == "passed"
 
 
-def _mistake(model_case: ModelCase, mode: Mode, told: Told, named: Mapping[str, str]) -> FaultyRuntime | None:
+def _mistake(
+    model_case: ModelCase, mode: Mode, told: Told, named: Mapping[str, str], before: Sequence[Mistaken]
+) -> Mistaken | None:
     """A runtime of ours whose mistakes say the same in this mode: bit for bit, or nearly where sums round.
 
     named: bugs of functions that an earlier mode has shown; they are tried first, alone and with each of `MODEL_BUGS`.
+    before: the mistakes of earlier modes.
     """
+    if _config(model_case)["model_type"] in DELTA_KINDS:
+        same = partial(_says_the_same, model_case=model_case, mode=mode, told=told)
+        if before and same(before[-1]):  # most modes are wrong by what an earlier one was
+            return before[-1]
+        alike = [bug for bug in RULES if same(FaultyRule(bug))]
+        return FaultyRule(alike[0], tuple(alike[1:])) if alike else None
     bugs = ("", *MODEL_BUGS)
-    tried = [FaultyRuntime(bug, "model", named) for bug in bugs if named]
+    tried: list[Mistaken] = [FaultyRuntime(bug, "model", named) for bug in bugs if named]
     tried += [FaultyRuntime(bug, "model") for bug in MODEL_BUGS]
     tried += [FaultyRuntime("", "model", beside) for beside in _KERNEL_BUGS if beside != named]
     return next((runtime for runtime in tried if _says_the_same(runtime, model_case, mode, told)), None)
 
 
-def _says_the_same(runtime: FaultyRuntime, model_case: ModelCase, mode: Mode, told: Told) -> bool:
+def _says_the_same(runtime: Mistaken, model_case: ModelCase, mode: Mode, told: Told) -> bool:
     """Whether it says nearly the same, and is wrong: a mistake that no position of this mode shows explains nothing.
 
     Nearly: within the tolerance of a model that has one; on lattice data as far as sums round off the lattice.
@@ -121,7 +142,7 @@ def _says_the_same(runtime: FaultyRuntime, model_case: ModelCase, mode: Mode, to
         return False
     if model_case.tolerance and not right_entries(found, logits.double(), model_case.tolerance).all():
         return False
-    if not torch.allclose(logits, found, rtol=1e-4, atol=1e-3):
+    if not torch.allclose(logits, found, rtol=1e-4, atol=1e-3, equal_nan=True):
         return False
     return _compared("full", "", model_case, mistaken).status == "failed"
 
@@ -164,8 +185,13 @@ def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Findi
 
 
 def _chunk_size(model_case: ModelCase) -> int:
-    """How many positions a chunk of a Mamba-2 has by its config; 0 for Mamba."""
-    return json.loads((model_case.directory / "config.json").read_text()).get("chunk_size", 0)
+    """How many positions a chunk has: of a Mamba-2 by its config, of the delta rule as all have it; 0 for Mamba."""
+    config = _config(model_case)
+    return CHUNK if config["model_type"] in DELTA_KINDS else config.get("chunk_size", 0)
+
+
+def _config(model_case: ModelCase) -> Mapping[str, Any]:
+    return json.loads((model_case.directory / "config.json").read_text())
 
 
 def _asks(stage: str, place: str, told: Told) -> str:
@@ -180,7 +206,7 @@ def _states(model: Model, model_case: ModelCase) -> Finding:
     """The state of each layer after row 0."""
     case = f"{model_case.name}: states"
     if not model_case.states:
-        return Finding("states", case, "skipped", "its states fade, so that they are no exact numbers")
+        return Finding("states", case, "skipped", "no exact numbers of its states are at hand")
     try:
         states = model.states(model.begin(model_case.tokens[:1])[1])
     except Unsupported as lack:

@@ -8,7 +8,9 @@ from pathlib import Path
 import torch
 
 from compiler.runtime.huggingface import has_definitions, torch_only_transformers
+from conformance.faults.delta_models import DELTA_KINDS, DeltaModel
 from conformance.kernel import Kernel, kernel
+from conformance.models.judge import KINDS
 from conformance.models.runtime import Runtime
 from conformance.runtimes import Known
 from conformance.runtimes.earlier import EarlierRuntime
@@ -81,10 +83,12 @@ def _kernels() -> tuple[Kernel, ...]:
 
 class HuggingFaceRuntime:
     name = "transformers"
+    kinds = (*KINDS, *DELTA_KINDS)
 
     def open(self, directory: Path) -> HuggingFaceModel:
         torch_only_transformers()
-        return HuggingFaceModel(opened(directory))
+        model = opened(directory)
+        return (DeltaModel if model.config.model_type in DELTA_KINDS else HuggingFaceModel)(model)
 
 
 def runtime() -> Runtime:

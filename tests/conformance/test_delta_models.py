@@ -1,0 +1,94 @@
+"""Models of the gated delta rule: transformers is right, and faults planted in its functions are found and named."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers.models.olmo_hybrid import modeling_olmo_hybrid as library
+
+from conformance.faults.delta_models import FaultyRule
+from conformance.faults.runtime import FaultyRuntime
+from conformance.models.build import build, names
+from conformance.models.case import ModelCase
+from conformance.models.judge import judge_model
+from conformance.runtimes.huggingface import HuggingFaceRuntime
+
+CHUNK, STEP = library.torch_chunk_gated_delta_rule, library.torch_recurrent_gated_delta_rule
+NAMES = ("swaps-gated-deltanet", "kept-numbers-gated-deltanet-qwen")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> dict[str, ModelCase]:
+    return {case.name: case for case in build(tmp_path_factory.mktemp("models"), only=NAMES)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_transformers_is_right_in_every_mode(models, name) -> None:
+    found = list(judge_model(HuggingFaceRuntime(), models[name]))
+    assert [each.status for each in found] == ["passed"] * 10 + ["skipped"]
+    assert models[name].informative.double().mean() > 0.6
+
+
+def test_runtimes_of_other_mixers_are_given_none(models) -> None:
+    (found,) = judge_model(FaultyRuntime(), models[NAMES[0]])
+    assert found.status == "skipped" and found.says == "it was given no models of type olmo_hybrid"
+
+
+def _clamped(q, k, v, *, beta, **other):
+    return CHUNK(q, k, v, beta=beta.clamp(max=1.99), **other)
+
+
+def _decaying(q, k, v, *, g, **other):
+    return CHUNK(q, k, v, g=g + torch.log1p(torch.tensor(-1e-5)), **other)
+
+
+def _in_parts(lost: float):
+    """64 positions at a time, of whose state a part is lost."""
+
+    def run(q, k, v, *, g, beta, initial_state=None, **other):
+        found, state = [], initial_state
+        for t in range(0, q.shape[1], 64):
+            part = [m[:, t : t + 64] for m in (q, k, v)]
+            state = state * lost if t else state
+            y, state = CHUNK(*part, g=g[:, t : t + 64], beta=beta[:, t : t + 64], initial_state=state,
+                             **other | {"output_final_state": True})  # fmt: skip
+            found.append(y)
+        return torch.cat(found, 1), state
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("fault", "position"), [(_clamped, 1), (_decaying, 1), (_in_parts(0.0), 64), (_in_parts(0.999), 69)]
+)
+def test_a_fault_of_the_chunks_is_found(models, monkeypatch, fault, position) -> None:
+    """Planted in transformers' own function."""
+    monkeypatch.setattr(library, "torch_chunk_gated_delta_rule", fault)
+    found = judge_model(HuggingFaceRuntime(), models[NAMES[0]], explain=False)
+    first = next(each for each in found if each.status == "failed")
+    assert (first.stage, first.position) == ("full", position)
+    assert position != 64 or first.near == "at the chunk border 64"
+
+
+def test_a_fault_of_both_functions_is_named(models, monkeypatch) -> None:
+    """Planted by other code than what names it. A norm behind the read hides whether β is 1.99 or 1."""
+    monkeypatch.setattr("conformance.models.judge.RULES", ("norm left out", "β at most 1", "β clamped at 1.99"))
+    monkeypatch.setattr(library, "torch_chunk_gated_delta_rule", _clamped)
+    monkeypatch.setattr(library, "torch_recurrent_gated_delta_rule", lambda *qkv, beta, **other: STEP(
+        *qkv, beta=beta.clamp(max=1.99), **other
+    ))  # fmt: skip
+    found = judge_model(HuggingFaceRuntime(), models[NAMES[0]])
+    assert next(each for each in found if each.status == "failed").cause == "β at most 1 or β clamped at 1.99"
+
+
+@pytest.mark.parametrize("bug", ["state kept in half", "state kept in bfloat16"])
+def test_a_narrow_state_is_found(models, bug) -> None:
+    found = judge_model(FaultyRule(bug), models[NAMES[1]], explain=False)
+    assert next(each for each in found if each.status == "failed").stage == "full"
+
+
+def test_each_model_is_listed() -> None:
+    assert [name for name in names() if "gated" in name] == [
+        "swaps-gated-deltanet",
+        *(f"{core}-gated-deltanet{end}" for core in ("overwritten", "kept-numbers") for end in ("", "-qwen")),
+    ]
