@@ -49,6 +49,7 @@ OUTCOMES = {
     "same weights": "no circuit that goes through it has other weights",
     "not reached": "no circuit of the list goes through it",
 }
+UNSETTLED = ("4053d9f", "07cfd2c5c1")
 ASKED = {"plants": 5000, "mutation": 200}  # where there are more cases, not all of which come to anything
 
 
@@ -185,7 +186,11 @@ def _when(numbers: dict) -> str:
 
 
 def _fuzz(result: dict, numbers: dict) -> str:
-    note = "Their meaning is computed by an evaluator in fractions that shares no code with the compiler."
+    note = (
+        "Their meaning is computed by an evaluator in fractions that shares no code with the compiler. Programs run\n"
+        f"at {' and '.join(UNSETTLED)} were drawn before the generator was settled: their numbers name others\n"
+        "today. Those that failed are kept as they were, and a test runs them."
+    )
     return _programs("Random programs", note, result, numbers)
 
 

@@ -44,10 +44,9 @@ def parted(told: str) -> tuple[str, str]:
 
 
 def shown(numbers: dict, parts: tuple[str, ...]) -> list[str]:
-    """The programs that the page names for these parts."""
-    return [
-        str(refusal.seed) for part in parts if part in numbers for refusal in refusals(numbers[part]["result"])[:SHOWN]
-    ]
+    """The programs that the page names for these parts, each once."""
+    found = [refusals(numbers[part]["result"])[:SHOWN] for part in parts if part in numbers]
+    return list(dict.fromkeys(str(refusal.seed) for each in found for refusal in each))
 
 
 def today(refusal: Refusal, numbers: dict) -> str:
@@ -62,5 +61,13 @@ def today(refusal: Refusal, numbers: dict) -> str:
     if everywhere := [reason for target, reason in said if target == NOBODY]:
         return "; ".join(everywhere)
     targets = refusal.by - {NOBODY} or {target for target, _ in said}
-    by = {target: [reason for at, reason in said if at == target] for target in sorted(targets)}
-    return "; ".join(f"{target}: {' and '.join(reasons) or 'compiled'}" for target, reasons in by.items()) or "compiled"
+    alike: dict[str, list[str]] = {}
+    for target in sorted(targets):
+        alike.setdefault(_listed([reason for at, reason in said if at == target]), []).append(target)
+    return "compiled" if alike.keys() <= {"compiled"} else "; ".join(f"{', '.join(at)}: {w}" for w, at in alike.items())
+
+
+def _listed(reasons: list[str]) -> str:
+    """The first of them, and how many there are beside it: of other dtypes, mostly."""
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"{reasons[0]}{more}" if reasons else "compiled"
