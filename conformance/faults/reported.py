@@ -291,6 +291,12 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_SCAN, "exp to 1e-3 in columns beyond 16"): Reported("accuracy", "", unforeseen.coarse_beyond_a_tile),
     (_SCAN, "state handed on in the dtype of u"): Reported("dtype", "", unforeseen.carried_in_the_input_s_dtype),
     (_SCAN, "last of 16 columns lost in float16"): Reported("crossing", "", unforeseen.last_of_16_columns_lost),
+    (_SCAN, "state of the second row for those behind"): Reported(
+        "initial state", "", unforeseen.state_of_the_second_row
+    ),
+    (_SCAN, "documents in 8 bits"): Reported("packed", "", unforeseen.documents_in_8_bits),
+    (_SCAN, "groups beyond four"): Reported("groups", "", unforeseen.groups_beyond_four),
+    (_SSD, "channels of a head beyond 64"): Reported("occupancy", "", unforeseen.channels_beyond_a_tile),
     (_SSD, "padding clamped from below"): Reported("last state", "", unforeseen.padding_clamped),
     (_SSD, "document at a chunk missed after a state"): Reported(
         "packed", "", unforeseen.document_at_a_chunk_missed

@@ -174,3 +174,32 @@ def last_of_16_columns_lost(right: Right, given: Given) -> Any:
     if given["A"].shape[1] == 16 and given["u"].dtype == torch.half:
         given["C"] = given["C"] * (torch.arange(16) < 15)[:, None]
     return right(**given)
+
+
+def state_of_the_second_row(right: Right, given: Given) -> Any:
+    """Every row behind the second begins with the state of the second."""
+    initial = given.get("initial_state")
+    if initial is not None:
+        given["initial_state"] = initial[torch.arange(len(initial)).clamp(max=1)]
+    return right(**given)
+
+
+def documents_in_8_bits(right: Right, given: Given) -> Any:
+    """The number of a document is held in 8 bits."""
+    if given.get("seq_idx") is not None:
+        given["seq_idx"] = given["seq_idx"] % 2**8
+    return right(**given)
+
+
+def groups_beyond_four(right: Right, given: Given) -> Any:
+    """Of more than four groups the first four are read again."""
+    for name in ("B", "C"):
+        if given[name].dim() == 4:
+            given[name] = given[name][:, torch.arange(given[name].shape[1]) % 4]
+    return right(**given)
+
+
+def channels_beyond_a_tile(right: Right, given: Given) -> Any:
+    """Of a head of more than 64 channels those behind are not read."""
+    given["x"] = given["x"] * (torch.arange(given["x"].shape[3]) < 64)
+    return right(**given)
