@@ -14,8 +14,8 @@ HEAD = """# What was tried against it
 
 `make trust` runs what is counted here and writes this page from `docs/trust.json`; it is not edited by hand. Cases are
 numbered: at one commit the same number is the same case on every machine, and of random programs a test keeps it so at
-later ones. `docs/trust.json` says which were run. So it can be stopped and goes on where it was, on another machine too;
-`make trust SHARE=0.01` runs a hundredth of everything.
+later ones. `docs/trust.json` says which were run. So it can be stopped and goes on where it was, on another machine
+too; `make trust SHARE=0.01` runs a hundredth of everything.
 
 What is *proved* of a checkpoint, and on what the proof rests, stands in [proofs](proofs.md). This page is about the
 programs themselves: does the compiler ever give weights that say something else, and would the checker believe them?
