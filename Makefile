@@ -9,7 +9,7 @@
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
 # make lemmas   check the lemmas of docs/proofs.md by machine, where Coq is installed
 # make runtimes   read exports with every program that they are for, into docs/export.md
-# make trust SHARE=1     all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
+# make trust SHARE=1 WORKERS=8   all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
 # make site    build docs/ as a site with search into build/site; a link that leads nowhere is an error
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
@@ -75,7 +75,7 @@ runtimes: $(VENV)/installed-test
 	$(BIN)/python -m tests.export --own transformers_old=build/runtimes/transformers triton_client=build/runtimes/triton
 
 trust: $(VENV)/installed-test
-	$(BIN)/python -m tests.trust --share $(or $(SHARE),1)
+	$(BIN)/python -m tests.trust --share $(or $(SHARE),1) $(if $(WORKERS),--workers $(WORKERS))
 
 site: $(VENV)/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
