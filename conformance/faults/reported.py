@@ -311,5 +311,11 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_STEP, "copy of a state updated"): Reported("crossing", "", unforeseen.copy_updated),
     (_CONV, "bias after swish, of two taps"): Reported("crossing", "", unforeseen.bias_after_swish),
     (_CONV, "bias of whole vectors of channels"): Reported("crossing", "", unforeseen.bias_of_whole_vectors),
+    (_CONV, "state of the second row for those behind"): Reported(
+        "initial state", "", unforeseen.state_of_the_second_row
+    ),
+    (_CONV, "documents in 8 bits"): Reported("packed", "", unforeseen.documents_in_8_bits),
+    (_NORM, "rows beyond 64"): Reported("batch", "", unforeseen.rows_beyond_64),
+    (_NORM, "epsilon of gated groups"): Reported("groups", "", unforeseen.epsilon_of_gated_groups),
     (_CONV, "offsets of rows in 16 bits"): Reported("crossing", "", unforeseen.rows_wrap),
 }  # fmt: skip

@@ -178,9 +178,9 @@ def last_of_16_columns_lost(right: Right, given: Given) -> Any:
 
 def state_of_the_second_row(right: Right, given: Given) -> Any:
     """Every row behind the second begins with the state of the second."""
-    initial = given.get("initial_state")
-    if initial is not None:
-        given["initial_state"] = initial[torch.arange(len(initial)).clamp(max=1)]
+    for name in ("initial_state", "initial_states"):
+        if (initial := given.get(name)) is not None:
+            given[name] = initial[torch.arange(len(initial)).clamp(max=1)]
     return right(**given)
 
 
@@ -202,4 +202,17 @@ def groups_beyond_four(right: Right, given: Given) -> Any:
 def channels_beyond_a_tile(right: Right, given: Given) -> Any:
     """Of a head of more than 64 channels those behind are not read."""
     given["x"] = given["x"] * (torch.arange(given["x"].shape[3]) < 64)
+    return right(**given)
+
+
+def rows_beyond_64(right: Right, given: Given) -> Any:
+    """One block of 64 positions is normalised."""
+    y = right(**given)
+    return y * (torch.arange(y.shape[-2]) < 64)[:, None]
+
+
+def epsilon_of_gated_groups(right: Right, given: Given) -> Any:
+    """Where there are groups and a gate, epsilon is left out."""
+    if given.get("z") is not None and given["group_size"] < given["x"].shape[-1]:
+        given["eps"] = 0.0
     return right(**given)
