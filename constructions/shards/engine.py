@@ -23,13 +23,14 @@ def results(
     """(shard, what came out) in the order in which they are done. A shard whose worker dies is done by another.
 
     workers: processes that are started here and end with the last shard; or scheduler: the address of one that runs.
-    told: hears where the dashboard is. ValueError where the cluster cannot be used, or is lost: what came out before
+    told: hears where the dashboard is, if there is one. ValueError where the cluster cannot be used, or is lost: what came out before
     stands.
     """
     if not shards:
         return
     with cluster(workers, scheduler) as client:
-        told(client.dashboard_link)
+        if "dashboard" in client.scheduler_info()["services"]:
+            told(client.dashboard_link)
         yield from _gathered(client, shards, scheduler)
 
 
