@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _SECONDS = 10  # to find a scheduler, or the first of its workers
+_LOCAL = "127.0.0.1:0"  # any free port, which no other machine sees
 
 
 @contextmanager
@@ -31,7 +32,9 @@ def cluster(workers: int | None, scheduler: str | None) -> Iterator[Client]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if scheduler is None:
         with (
-            distributed.LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=0) as local,
+            distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, memory_limit=0, dashboard_address=_LOCAL
+            ) as local,
             distributed.Client(local) as client,
         ):
             yield client

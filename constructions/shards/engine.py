@@ -23,13 +23,14 @@ def results(
     """(shard, what came out) in the order in which they are done. A shard whose worker dies is done by another.
 
     workers: processes that are started here and end with the last shard; or scheduler: the address of one that runs.
-    told: hears where the dashboard is. ValueError where the cluster cannot be used, or is lost: what came out before
-    stands.
+    told: hears where the dashboard is, if there is one. ValueError where the cluster cannot be used, or is lost: what
+    came out before stands.
     """
     if not shards:
         return
     with cluster(workers, scheduler) as client:
-        told(client.dashboard_link)
+        if "dashboard" in client.scheduler_info()["services"]:
+            told(client.dashboard_link)
         yield from _gathered(client, shards, scheduler)
 
 
@@ -38,22 +39,22 @@ def _gathered(client: Client, shards: Sequence[Shard], scheduler: str | None) ->
     from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
-    futures = {
-        client.submit(done, shard.job, shard.arguments, key=f"{shard} of {id(shards)}", pure=False, retries=0): shard
-        for shard in shards
-    }
-    try:
-        for future in as_completed(futures):
-            shard = futures[future]
-            try:
-                code, found = future.result()
-            except KilledWorker:
-                raise ValueError(
-                    f"{shard}: {_TRIES + 1} workers died of it; give it more memory, or take it out of the run"
-                ) from None
+    keys = {f"{shard} of {id(shards)}": shard for shard in shards}
+    futures = [
+        client.submit(done, shard.job, shard.arguments, key=key, pure=False, retries=0) for key, shard in keys.items()
+    ]
+    try:  # results leave their workers at once, however long the caller takes with one: what dies holds none
+        for future, result in as_completed(futures, with_results=True):
+            if isinstance(result, BaseException):  # of a shard that was given up with its scheduler
+                raise result
+            code, found = result
             check_code(code, "a worker")
             future.release()
-            yield shard, found
+            yield keys[future.key], found
+    except KilledWorker as lost:
+        raise ValueError(
+            f"{keys[lost.task]}: {_TRIES + 1} workers died of it; give it more memory, or take it out of the run"
+        ) from None
     except (FutureCancelledError, OSError) as reason:
         where = f"the scheduler at {scheduler}" if scheduler else "the cluster of this process"
         raise ValueError(

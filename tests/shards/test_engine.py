@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
+from urllib.request import urlopen
 
 import pytest
 
@@ -78,8 +79,11 @@ def wait_for(condition, seconds: float = 60) -> None:
 
 
 def test_workers_of_this_machine_do_every_shard_once_and_a_killed_one_costs_its_own_alone(tmp_path) -> None:
-    log = tmp_path / "log"
-    found = dict(results(shards("dies_once", str(log)), workers=2))
+    log, heard = tmp_path / "log", []
+    found = {}
+    for shard, result in results(shards("dies_once", str(log)), workers=2, told=heard.append):
+        found[shard] = result
+        assert urlopen(heard[0]).status == 200  # the dashboard
     assert sorted((shard.first, result) for shard, result in found.items()) == [(i, i) for i in range(6)]
     assert done(log).count("3") == 2
     assert len(done(log)) <= 8  # what it was at, and at most what it had just done, of which nobody had heard

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from constructions.command.reporting import write_whole
+from constructions.shards.engine import results
+from constructions.shards.shard import Shard
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import OVERSIZED, Part
 from tests.trust.ranges import Range, merged, missing
@@ -49,27 +51,51 @@ def _git(*arguments: str) -> str:
 # Running ----------------------------------------------------------------------------------------------
 
 
-def run(part: Part, stores: Sequence[Path], record: dict, share: float, tell: Callable[[str], None]) -> None:
-    """Run what neither the record nor a store has; results go to the first store.
+def run(
+    parts: Iterable[Part],
+    stores: Sequence[Path],
+    record: dict,
+    share: float,
+    tell: Callable[[str], None],
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> None:
+    """Run what neither the record nor a store has, here or by many processes; results go to the first store.
 
     A chunk without a result is told and left for the next run.
     """
-    folder = stores[0] / part.name
-    folder.mkdir(parents=True, exist_ok=True)
+    left = [shard for part in parts for shard in shards(part, stores, record, share)]
+    shared = workers is not None or scheduler is not None
+    here = ((shard, ran(**shard.arguments)) for shard in left)
+    for shard, chunk in results(left, workers, scheduler, tell) if shared else here:
+        if chunk["result"] is None:
+            tell(f"{shard.part} {shard.first}: no result ({chunk['why']})")
+            continue
+        folder = stores[0] / shard.part
+        folder.mkdir(parents=True, exist_ok=True)
+        keep(folder / f"{shard.first}-{shard.count}.json", chunk | {"cases": shard.count})
+        tell(f"{shard}: {len(chunk['result'].get('failures', ()))} failures")
+
+
+def shards(part: Part, stores: Sequence[Path], record: dict, share: float) -> Iterator[Shard]:
+    """What is left to run of a part, a process each."""
+    have = covered(part.name, stores, record)
     for start, count in part.chunks(share):
-        for first, last in missing((start, start + count), covered(part.name, stores, record)):
-            began, at = time.monotonic(), commit()
-            child = _child(part.command(first, last - first))
-            try:
-                result = json.loads(child.stdout)
-            except ValueError:
-                why = child.stderr.strip()[-500:]
-                tell(f"{part.name} {first}: no result (exit code {child.returncode}): {why}")
-                continue
-            seconds = round(time.monotonic() - began, 1)
-            content = {"commit": at, "cases": last - first, "seconds": seconds, "result": result}
-            keep(folder / f"{first}-{last - first}.json", content)
-            tell(f"{part.name} {first}–{last - 1}: {len(result.get('failures', ()))} failures")
+        for first, last in missing((start, start + count), have):
+            command = part.command(first, last - first)
+            yield Shard(part.name, first, last - first, "tests.trust.store:ran", {"command": command})
+
+
+def ran(command: list[str]) -> dict[str, Any]:
+    """What a process gives, and at which commit; the result is None, and why, where it gave none."""
+    began, at = time.monotonic(), commit()
+    child = _child(command)
+    try:
+        result, why = json.loads(child.stdout), ""
+    except ValueError:
+        result, why = None, f"exit code {child.returncode}: {child.stderr.strip()[-500:]}"
+    told = {"commit": at, "seconds": round(time.monotonic() - began, 1), "result": result}
+    return told | ({"why": why} if why else {})
 
 
 def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None], only: Iterable[str] = AGAIN) -> None:

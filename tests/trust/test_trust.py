@@ -207,24 +207,34 @@ PART = Part("fuzz", 50, 20, lambda start, count: ["m", str(start), str(count)], 
 
 def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, ran: Ran):
     told: list[str] = []
-    store.run(PART, [tmp_path], {}, 0.3, told.append)
+    store.run([PART], [tmp_path], {}, 0.3, told.append)
     assert ran == [(100, 15)] and ran.pop()
-    store.run(PART, [tmp_path], {}, 1.0, told.append)
+    store.run([PART], [tmp_path], {}, 1.0, told.append)
     assert ran == [(115, 5), (140, 10), (120, 20)] and "no result" in told[3]
-    store.run(PART, [tmp_path], {}, 1.0, told.append)
+    store.run([PART], [tmp_path], {}, 1.0, told.append)
     assert ran[3:] == [(120, 20)]
     found = store.collect([tmp_path], ["fuzz", "kills"], {})
     assert found == {"fuzz": {"commits": ["abc+"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
 
 
+def test_chunks_are_shared_out_and_kept_as_they_come(tmp_path: Path):
+    """A part of `tests.trust` in two processes of its own: the same chunks as one after the other give."""
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    part = Part("fuzz", 4, 2, lambda start, count: ["tests.trust.counting", str(start), str(count)], first=100)
+    for place, workers in (("alone", None), ("shared", 2)):
+        store.run([part], [tmp_path / place], {}, 1.0, print, workers=workers)
+    alone, shared = (store.collect([tmp_path / place], ["fuzz"], {}) for place in ("alone", "shared"))
+    assert shared == alone and shared["fuzz"]["result"] == {"sum": 100 + 101 + 102 + 103}
+
+
 def test_what_the_record_has_is_neither_run_nor_counted_again(tmp_path: Path, ran: Ran):
     recorded = {"commits": ["old"], "cases": 17, "ranges": [[100, 115], [120, 122]], "result": {"n": 17}}
-    store.run(PART, [tmp_path], {"fuzz": recorded}, 1.0, print)
+    store.run([PART], [tmp_path], {"fuzz": recorded}, 1.0, print)
     assert ran == [(115, 5), (140, 10), (122, 18)]
     found = store.collect([tmp_path], ["fuzz"], {"fuzz": recorded})
     whole = {"fuzz": {"commits": ["abc+", "old"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
     assert found == whole == store.collect([tmp_path], ["fuzz"], whole)
-    store.run(PART, [tmp_path / "fresh"], found, 1.0, print)
+    store.run([PART], [tmp_path / "fresh"], found, 1.0, print)
     assert len(ran) == 3
 
 
@@ -237,7 +247,7 @@ def test_chunks_of_several_stores_are_added_and_none_twice(tmp_path: Path, ran: 
         store.keep(stores[place] / "fuzz" / f"{first}-{count}.json", content)
     found = store.collect(stores, ["fuzz"], {})["fuzz"]
     assert found["ranges"] == [[100, 120]] and found["result"] == {"n": 20}
-    store.run(PART, stores, {}, 0.5, print)
+    store.run([PART], stores, {}, 0.5, print)
     assert ran == [(120, 5)] and (stores[0] / "fuzz" / "120-5.json").exists()
 
 
