@@ -21,7 +21,8 @@ def first_outside(
 ) -> tuple[int, str] | None:
     """(which, what) of the first stream that leaves its domain; None where all are within theirs.
 
-    values: (batch, time, width) float64 of each stream, width ≥ 1. All lanes are looked at together, for most streams are narrow.
+    values: (batch, time, width) float64 of each stream, width ≥ 1. All lanes are looked at together, for most streams
+    are narrow.
     """
     widths = [each.shape[-1] for each in values]
     every = np.concatenate(values, axis=2)
