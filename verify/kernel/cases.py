@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verify.kernel.exact import alike, fold, plus, times, whole
+from verify.kernel.exact import add, alike, fold, integers, multiply
 from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.terms import Mono, Poly, Terms
@@ -88,7 +88,7 @@ class Grid:
         return self._on(part, lows), self._on(part, highs)
 
     def _on(self, part: Parts, numbers: list[int]) -> Array:
-        return self._shaped(whole(numbers), self._part_axis[part.atom, part.lag])
+        return self._shaped(integers(numbers), self._part_axis[part.atom, part.lag])
 
     def _shaped(self, numbers: Array, axis: int) -> Array:
         return numbers.reshape([-1 if i == axis else 1 for i in range(self._rank)])
@@ -104,11 +104,11 @@ class Grid:
         """A polynomial with whole coefficients in every case, seen `back` positions back."""
         total: Spread = {}
         for m, c in p.terms.items():
-            part: Spread = {(): times(whole([whole_number(c)]).reshape([1] * self._rank), self._begun(back))}
+            part: Spread = {(): multiply(integers([whole_number(c)]).reshape([1] * self._rank), self._begun(back))}
             for a, lag in m:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():
-                total[mono] = plus(total[mono], numbers) if mono in total else numbers
+                total[mono] = add(total[mono], numbers) if mono in total else numbers
         if sum(n.size for n in total.values()) > _MOST_NUMBERS:
             raise Unproved(f"{len(total)} terms in {self.cases} cases")
         return {m: n for m, n in total.items() if n.any()}
@@ -124,12 +124,12 @@ class Grid:
             return {(): begun}
         if atom.kind == "table":
             place = self._rows[lag].index(a)
-            return {(): times(self._shaped(self._classes[lag][place], self._axis[lag]), begun)}
+            return {(): multiply(self._shaped(self._classes[lag][place], self._axis[lag]), begun)}
         if atom.kind == "relu":
             q = self.spread(atom.of, lag)
             lo, hi = self.range(q)
             up, bent = (lo >= 0).astype(np.int64), ((lo < 0) & (hi > 0)).astype(np.int64)
-            found = {m: times(n, up) for m, n in q.items()}
+            found = {m: multiply(n, up) for m, n in q.items()}
             if bent.any():
                 self._bent[a, lag] = np.where(hi > 0, hi, 0)
                 found[((a, lag),)] = bent
@@ -138,18 +138,18 @@ class Grid:
             return {((a, lag),): begun}
         lo, hi = self._ends[a, lag]
         fixed = (lo == hi).astype(np.int64)
-        return {(): times(times(lo, fixed), begun), ((a, lag),): times(1 - fixed, begun)}
+        return {(): multiply(multiply(lo, fixed), begun), ((a, lag),): multiply(1 - fixed, begun)}
 
     def _product(self, x: Spread, y: Spread) -> Spread:
         found: Spread = {}
         for m, a in x.items():
             for n, b in y.items():
-                mono, numbers = tuple(sorted((*m, *n))), times(a, b)
-                found[mono] = plus(found[mono], numbers) if mono in found else numbers
+                mono, numbers = tuple(sorted((*m, *n))), multiply(a, b)
+                found[mono] = add(found[mono], numbers) if mono in found else numbers
         return found
 
     def sum(self, x: Spread, y: Spread) -> Spread:
-        return {m: plus(x[m], y[m]) if m in x and m in y else x.get(m, y.get(m)) for m in {**x, **y}}  # type: ignore
+        return {m: add(x[m], y[m]) if m in x and m in y else x.get(m, y.get(m)) for m in {**x, **y}}  # type: ignore
 
     def range(self, x: Spread) -> tuple[Array, Array]:
         """The least and the largest value in every case."""
@@ -157,9 +157,9 @@ class Grid:
         for m, n in x.items():
             a, b = n, n
             for factor in m:
-                ends = [times(e, f) for e in (a, b) for f in self._symbol(factor)]
+                ends = [multiply(e, f) for e in (a, b) for f in self._symbol(factor)]
                 a, b = fold(np.minimum, ends), fold(np.maximum, ends)
-            lo, hi = plus(lo, a), plus(hi, b)
+            lo, hi = add(lo, a), add(hi, b)
         return lo, hi
 
     def _symbol(self, factor: tuple[int, int]) -> tuple[Array, Array]:
@@ -168,7 +168,7 @@ class Grid:
         if factor in self._ends:
             return self._ends[factor]
         lo, hi = self.terms.atom_range(*factor)
-        return tuple(whole([x]).reshape([1] * self._rank) for x in (lo, hi))  # type: ignore[return-value]
+        return tuple(integers([x]).reshape([1] * self._rank) for x in (lo, hi))  # type: ignore[return-value]
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
         """All that a polynomial with whole coefficients can be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Poly, Terms
 
 NAME, VERSION = "certificate.json", 1
-_NO_CHECKPOINT = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
+_UNEXPECTED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
 def written(claims: Sequence[Any]) -> str:
@@ -33,6 +34,17 @@ def claims_of(path: Path) -> list[Any]:
     return content["claims"]
 
 
+class Unexpected(Unproved):
+    """The kernel came upon an entry of circuit.json that it did not expect, or has a fault of its own: says where."""
+
+    def __init__(self, reason: Exception):
+        last = traceback.extract_tb(reason.__traceback__)[-1]
+        super().__init__(
+            f"an entry of circuit.json is not of its kind, or the kernel is at fault: {reason!r:.200}, in {last.name} "
+            f"({Path(last.filename).name}:{last.lineno})"
+        )
+
+
 class _Replay:
     """Claims one by one, in their order."""
 
@@ -47,8 +59,8 @@ def replay(directory: Path, claims: Sequence[Any]) -> Proof:
     """What these claims prove of a checkpoint, without any search. Unproved or Refused where they do not."""
     try:
         return prove(read(directory), claims)
-    except _NO_CHECKPOINT as reason:
-        raise Unproved(f"the files are not those of a checkpoint: {reason!r:.300}") from reason
+    except _UNEXPECTED as reason:
+        raise Unexpected(reason) from reason
 
 
 def prove(checkpoint: Checkpoint, claims: Sequence[Any]) -> Proof:

@@ -189,13 +189,13 @@ def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: La
     flags = [r.flag(place, f) for lanes in when for f in lanes]
     if len(flags) > 1:
         raise Unproved(f"{place}: a memory with several conditions")
-    keys = [r.terms.times(k, f) for k in key for f in flags] if flags else key
+    keys = [r.terms.product(k, f) for k in key for f in flags] if flags else key
     if a["policy"] == "last":
         keys = [r.flag(place, k) for k in keys]
         held = [[r.terms.latch(v, k) for k in keys] for v in value]
     else:
-        held = [[r.terms.sum(r.terms.times(v, k)) for k in keys] for v in value]
-    return [r.sum(*((ONE, r.terms.times(h, q)) for h, q in zip(row, query, strict=True))) for row in held]
+        held = [[r.terms.sum(r.terms.product(v, k)) for k in keys] for v in value]
+    return [r.sum(*((ONE, r.terms.product(h, q)) for h, q in zip(row, query, strict=True))) for row in held]
 
 
 def _count(r: Circuit, place: str, a: dict, when: Lanes, reset: Lanes) -> Lanes:
@@ -232,7 +232,7 @@ def _clip(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
 def _select(r: Circuit, place: str, a: dict, flag: Lanes, yes: Lanes, no: Lanes) -> Lanes:
     for f in flag:
         r.flag(place, f)
-    return _each(lambda f, y, n: r.sum((ONE, n), (ONE, r.terms.times(f, r.sum((ONE, y), (-ONE, n))))), flag, yes, no)
+    return _each(lambda f, y, n: r.sum((ONE, n), (ONE, r.terms.product(f, r.sum((ONE, y), (-ONE, n))))), flag, yes, no)
 
 
 def _flags(r: Circuit, place: str, *operands: Lanes) -> Sequence[Lanes]:
@@ -251,13 +251,13 @@ RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Relu": (lambda r, place, a, x: [r.terms.relu(p) for p in x], ()),
     "Clip": (_clip, ("lo", "hi")),
     "Compare": (_compare, ("relation",)),
-    "And": (lambda r, place, a, *x: _each(r.terms.times, *_flags(r, place, *x)), ()),
+    "And": (lambda r, place, a, *x: _each(r.terms.product, *_flags(r, place, *x)), ()),
     "Not": (lambda r, place, a, x: [r.sum((ONE, constant(1)), (-ONE, p)) for p in _flags(r, place, x)[0]], ()),
     "Select": (_select, ()),
     "OneHotOf": (_one_hot_of, ("n",)),
     "Min": (lambda r, place, a, x, y: _each(lambda p, q: _min(r, p, q), x, y), ()),
     "Max": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (ONE, q), (-ONE, _min(r, p, q))), x, y), ()),
-    "Multiply": (lambda r, place, a, x, y: _each(r.terms.times, x, y), ()),
+    "Multiply": (lambda r, place, a, x, y: _each(r.terms.product, x, y), ()),
     "Cumsum": (lambda r, place, a, x: [r.terms.sum(p) for p in x], ()),
     "Count": (_count, ()),
     "Latch": (_latch, ()),

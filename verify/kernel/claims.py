@@ -1,9 +1,9 @@
 """Claims: what a certificate says, each a list of plain entries, and what each entry must be.
 
     ["cut", polynomial, parts]                           `rules.cut`
-    ["total", sum, [[table, lag, weight], …], parts, [cost, levels, charged edges]]    `rules.total`
+    ["total", sum, [[table, lag, weight], …], parts, [cost, heights, charged edges]]    `rules.total`
     ["ballast", [lane, …]]                               `rules.ballast`
-    ["times", [cost, levels, charged edges]]             `rules.times`
+    ["occurrences", [cost, heights, charged edges]]       `rules.occurrences`
 
 parts: [[state, lag, [first number of a part, …]], …]. A polynomial or an atom is named by a digest of its content, so
 a name means one term or none; it must have been built before, and a polynomial be one of those that the place needs.
@@ -34,9 +34,9 @@ def natural(entry: Any) -> int:
     return entry
 
 
-def whole(entry: Any) -> int:
+def integer(entry: Any) -> int:
     if type(entry) is not int or abs(entry) >= 10**MOST_DIGITS:
-        raise Unproved(f"{entry!r:.40} is no whole number")
+        raise Unproved(f"{entry!r:.40} is no integer")
     return entry
 
 
@@ -66,15 +66,15 @@ def atom(terms: Terms, entry: Any) -> int:
 
 def parts_of(terms: Terms, entry: Any) -> list[Parts]:
     rows = [entries(row, 3) for row in entries(entry)]
-    return [Parts(atom(terms, a), natural(lag), tuple(map(whole, entries(cuts)))) for a, lag, cuts in rows]
+    return [Parts(atom(terms, a), natural(lag), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
 
 
 def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
-    cost, levels, charged = entries(entry, 3)
+    cost, heights, charged = entries(entry, 3)
     found = [natural(e) for e in entries(charged)]
     if found != sorted(set(found)):
         raise Unproved("the charged edges are not different ones, in their order")
-    return fraction(cost), [fraction(x) for x in entries(levels)], found
+    return fraction(cost), [fraction(x) for x in entries(heights)], found
 
 
 def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly]) -> tuple[tuple, Ranged]:

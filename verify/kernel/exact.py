@@ -12,7 +12,7 @@ Array = np.ndarray
 _FITS = 1 << 62
 
 
-def whole(numbers: Sequence[int]) -> Array:
+def integers(numbers: Sequence[int]) -> Array:
     big = max(map(abs, numbers), default=0) >= _FITS
     return np.array([int(x) for x in numbers], object if big else np.int64)
 
@@ -27,14 +27,14 @@ def size(a: Array) -> int:
     return max(abs(int(a.min())), abs(int(a.max())))
 
 
-def times(a: Array, b: Array) -> Array:
+def multiply(a: Array, b: Array) -> Array:
     """Exact: of Python's integers where 64 bits might not do."""
     if a.dtype == b.dtype == np.int64 and size(a) * size(b) < _FITS:
         return a * b
     return a.astype(object) * b.astype(object)
 
 
-def plus(a: Array, b: Array) -> Array:
+def add(a: Array, b: Array) -> Array:
     if a.dtype == b.dtype == np.int64 and size(a) + size(b) < _FITS:
         return a + b
     return a.astype(object) + b.astype(object)
@@ -51,10 +51,10 @@ def exact_array(numbers: Array) -> Array:
     """The same numbers, floats or fractions, times the least natural number that makes them whole."""
     exact = [Fraction(x) for x in numbers.reshape(-1).tolist()]
     below = lcm(*(x.denominator for x in exact))
-    return whole([int(x * below) for x in exact]).reshape(numbers.shape)
+    return integers([int(x * below) for x in exact]).reshape(numbers.shape)
 
 
-def product(a: Array, b: Array) -> Array:
+def matmul(a: Array, b: Array) -> Array:
     """The matrix product."""
     if a.dtype == b.dtype == np.int64 and a.size and b.size and size(a) * size(b) * a.shape[1] < _FITS:
         return a @ b

@@ -41,13 +41,13 @@ class Ranged(Fact):
 
 @dataclass(eq=False)
 class Absorbed(Fact):
-    """A norm divides by `level`, a power of two, exactly."""
+    """A norm divides by `divisor`, a power of two, exactly."""
 
-    level: Fraction
+    divisor: Fraction
 
 
 @dataclass(eq=False)
-class Times(Fact):
+class Occurrences(Fact):
     """most: how often each of some letters can stand in a sequence."""
 
     most: list[Fraction]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,10 @@ def read(directory: Path) -> Checkpoint:
     try:
         if (directory / "adapter_config.json").exists():
             raise Unproved("adapter_config.json: transformers would add its weights to the model")
-        manifest, circuit = read_json(directory / "construction.json"), read_json(directory / "circuit.json")
+        manifest, circuit = (
+            read_json(directory / "construction.json"),
+            read_json(directory / "circuit.json", exact=True),
+        )
         config = _config(read_json(directory / "config.json"))
         promise = manifest["promise"]
         if manifest.get("format_version", 2) != 2 or circuit["version"] != 1:
@@ -64,17 +68,20 @@ def read(directory: Path) -> Checkpoint:
     return Checkpoint(config, tensors, language, circuit, manifest.get("task"))
 
 
-def read_json(path: Path) -> Any:
-    """A JSON object without keys that stand twice, NaN, infinities or numbers such as 1e999."""
+def read_json(path: Path, exact: bool = False) -> Any:
+    """A JSON object without keys that stand twice, NaN, infinities or numbers such as 1e999.
+
+    exact: nor decimals that float64 rounds, such as 0.1 or 9007199254740993.0.
+    """
     if not path.is_file() or path.stat().st_size > MOST_BYTES:
         raise Unproved(f"{path.name} is missing, no plain file, or larger than {MOST_BYTES} bytes")
     try:
-        return parse_json(path.read_text("utf-8"))
+        return parse_json(path.read_text("utf-8"), exact)
     except (ValueError, RecursionError) as reason:
         raise Unproved(f"{path.name} is not JSON: {reason!s:.200}") from reason
 
 
-def parse_json(text: str) -> dict[str, Any]:
+def parse_json(text: str, exact: bool = False) -> dict[str, Any]:
     def unique(pairs: list) -> dict:
         if len(dict(pairs)) < len(pairs):
             raise ValueError("a key stands twice")
@@ -83,6 +90,8 @@ def parse_json(text: str) -> dict[str, Any]:
     def finite(number: str) -> float:
         if not isfinite(float(number)):
             raise ValueError(f"{number[:20]} is no finite number")
+        if exact and Decimal(number) != Decimal(float(number)):
+            raise ValueError(f"float64 does not hold {number[:20]}; write it as a fraction")
         return float(number)
 
     content = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)

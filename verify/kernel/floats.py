@@ -18,7 +18,7 @@ LARGEST = 1 << 127  # below every overflow
 ON, OFF = 20, -104  # silu(x) = softplus(x) = x above ON; silu(x) = -0 and softplus(x) = 0 at OFF and below
 KEPT, ERASED = Fraction(1, 1 << 26), 104  # exp(-x) is 1 for 0 <= x <= KEPT, and 0 for x >= ERASED
 NO_DECAY, MOST_A_LOG = -104.0, 88.0  # exp(A_log) is 0 up to the one, and finite up to the other
-LOOSE = Fraction(9, 8)  # what a scan of a count of at most 2^40 steps computes is at most this times the count
+EXCESS = Fraction(1, 8)  # a scan of at most 2^40 steps of 0 or 1 computes at most this part more than their sum
 
 
 def exponent(x: Fraction) -> int:
@@ -65,11 +65,13 @@ def decay(a_log: float) -> tuple[Fraction, Fraction]:
     if a_log <= NO_DECAY or a_log == 0:
         return Fraction(a_log == 0), Fraction(a_log == 0)
     found, slack = Fraction(math.exp(a_log)), Fraction(1, 1 << 16)
-    return found * (1 - slack) if a_log > -87 else Fraction(0), found * (1 + slack)
+    if a_log <= -87:  # about there float32 ends, or has few digits left
+        return Fraction(0), found + Fraction(1, 1 << 126)
+    return found * (1 - slack), found * (1 + slack)
 
 
 def exponents(values: np.ndarray) -> np.ndarray:
     """`exponent` of each float64 that is not 0."""
     mantissa, power = np.frexp(values)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    return np.frexp((whole & -whole).astype(np.float64))[1] - 1 + power - 53
+    digits = (mantissa * 2.0**53).astype(np.int64)
+    return np.frexp((digits & -digits).astype(np.float64))[1] - 1 + power - 53

@@ -40,21 +40,21 @@ class Language:
         """The letters that a sequence can hold (mask)."""
         return np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0)
 
-    def total(
-        self, amounts: np.ndarray, cost: Fraction, levels: Sequence[Fraction], charged: Sequence[int]
+    def bound_total(
+        self, amounts: np.ndarray, cost: Fraction, heights: Sequence[Fraction], charged: Sequence[int]
     ) -> Fraction:
         """A bound on Σ_t amounts[letter_t] over every sequence, for amounts ≥ 0.
 
-        Lemma of totals (Totals.totals), with a potential: let φ = `levels` be a number ≥ 0 of each state, and let
+        Lemma of totals (Totals.totals), with a potential: let φ ≥ 0 be the height of each state, and let
         amounts[a] ≤ cost + φ(source) − φ(target) + w_e(a) for every letter a of every edge e, where w_e = 0 but for
         edges that are `charged` and distinct. The φ add up to φ(start) − φ(end) ≤ φ(start), and each letter of a
         distinct edge is charged once. So the total is at most length·cost + φ(start) + Σ_e Σ_a max(w_e(a), 0).
         """
-        if len(levels) != self.states or min(levels) < 0 or cost < 0:
-            raise Unproved(f"a potential of {len(levels)} states, expected {self.states} numbers that are not negative")
-        total = self.length * cost + levels[0]
+        if len(heights) != self.states or min(heights) < 0 or cost < 0:
+            raise Unproved(f"a potential of {len(heights)} heights, expected {self.states} that are not negative")
+        total = self.length * cost + heights[0]
         for i, edge in enumerate(self.edges):
-            room = cost + levels[edge.source] - levels[edge.target]
+            room = cost + heights[edge.source] - heights[edge.target]
             over = [Fraction(int(a)) - room for a in amounts[edge.letters] if a > room]
             if over and not (edge.distinct and i in charged):
                 raise Unproved(f"on edge {i} of the language a letter adds more than the potential falls")

@@ -39,8 +39,8 @@ def convolved(f: Floats, what: str, rows: np.ndarray, taps: np.ndarray, bias: np
 
 
 def later(f: Floats, place: str, x: Number, k: int) -> Number:
-    if k and x.count is not None:
-        return Number(f.terms.earlier(x.poly, k), -1)  # refused where anything but 0 times it is read
+    if k and x.outgrown is not None:
+        return Number(f.terms.earlier(x.poly, k), outgrown=-1)  # refused where anything but 0 times it is read
     return Number(f.terms.earlier(x.poly, k)) if k else x
 
 

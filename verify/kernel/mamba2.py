@@ -59,7 +59,7 @@ def _step(
         isinstance(limits, list) and [type(x) for x in limits] == [float] * 2 and limits[0] == 0 <= top <= limits[1]
     ):
         raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
-    if step.loose or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
+    if step.rounded or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
     if rate[1] and top * config["chunk_size"] > UNITS * Fraction(2) ** step.poly.unit:
         raise Unproved(f"{place}: Δ can reach {float(top):g} at each position of a chunk")

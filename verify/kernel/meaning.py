@@ -13,7 +13,7 @@ import numpy as np
 
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, entries, fraction
-from verify.kernel.exact import product, whole
+from verify.kernel.exact import integers, matmul
 from verify.kernel.facts import Weighed
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.mixers import Number
@@ -145,9 +145,9 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     for found in groups.values():
         scored = np.stack([by_mono[m] for m, _ in found], axis=1)
         below = lcm(*(x.denominator for x in scored.reshape(-1)))
-        numbers = whole([int(x * below) for x in scored.reshape(-1)]).reshape(scored.shape)
+        numbers = integers([int(x * below) for x in scored.reshape(-1)]).reshape(scored.shape)
         tables = np.stack([stored[terms.language.used] for _, stored in found])
-        if numbers.size * tables.shape[1] <= _MOST_PRODUCTS and not product(numbers, tables).any():
+        if numbers.size * tables.shape[1] <= _MOST_PRODUCTS and not matmul(numbers, tables).any():
             for m, _ in found:
                 del left[m]
     return left

@@ -42,7 +42,7 @@ def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: in
     ends = [f.terms.range(x.poly) for x in lanes]
     sizes = [max(abs(lo), abs(hi)) for lo, hi in ends]
     used = np.flatnonzero(head.any(axis=0)).tolist()
-    if any(lanes[i].count is not None for i in used):
+    if any(lanes[i].outgrown is not None for i in used):
         raise Unproved("the head reads a count that outgrows float32")
     lows, highs = [], []
     for r, row in enumerate(head):

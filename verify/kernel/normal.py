@@ -26,7 +26,7 @@ class Normal:
         for m, c in p.terms.items():
             found = constant(1)
             for a, lag in m:
-                found = terms.times(found, terms.earlier(self._atom(a), lag))
+                found = terms.product(found, terms.earlier(self._atom(a), lag))
             parts.append((c, found))
         return self.gathered(terms.add(parts))
 
@@ -45,7 +45,7 @@ class Normal:
         for (others, lag, kind, _), found in groups.items():
             of, flag = terms.add([(c, atom.of) for c, atom in found]), found[0][1].flag
             stored = self._state(kind, of, flag)
-            parts.append((_ONE, terms.times(terms.earlier(stored, lag), Poly({others: _ONE}))))
+            parts.append((_ONE, terms.product(terms.earlier(stored, lag), Poly({others: _ONE}))))
         return terms.add(parts)
 
     def _atom(self, a: int) -> Poly:
@@ -75,7 +75,7 @@ class Normal:
             v, c = Poly({flag: _ONE}), q.terms[flag]
             u = terms.add([(_ONE, q), (-c, v)])
             off, on = self._relu(u, flags - 1), self._relu(terms.add([(_ONE, u), (c, constant(1))]), flags - 1)
-            return terms.add([(_ONE, off), (_ONE, terms.times(v, terms.add([(_ONE, on), (-_ONE, off)])))])
+            return terms.add([(_ONE, off), (_ONE, terms.product(v, terms.add([(_ONE, on), (-_ONE, off)])))])
         if q.primitive[0] > 0:
             return terms.relu(q)
         return terms.add([(_ONE, terms.relu(terms.add([(-_ONE, q)]))), (_ONE, q)])

@@ -1,7 +1,8 @@
 """Recall: at a key, the value that stood right after it scores highest (lemma of recall, lemma of readout).
 
 A *pair* is a value letter right after a key letter. The circuit's lanes must be Σ_g Q_g · Σ_pairs a_g(key) ·
-code(value), each Q_g a function of the present letter and the one before.
+code(value): each Q_g, a *query*, is a function of the present letter and the one before; each a_g is a number of the
+key, and code(value) a number for each lane. So a pair is read with the weight Σ_g Q_g · a_g(key).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from verify.kernel import exact
 from verify.kernel.cases import Grid
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, entries, potential_of
-from verify.kernel.facts import Times
+from verify.kernel.facts import Occurrences
 from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.readout import numbered, state_scores
-from verify.kernel.rules import times
+from verify.kernel.rules import occurrences
 from verify.kernel.terms import Mono, Poly, Terms
 
 _MOST = 1 << 24
@@ -29,7 +30,9 @@ Letters = np.ndarray
 
 
 class Stored(NamedTuple):
-    """weights: (groups, keys) of a_g; code: (values, lanes); queries: Q_g as monomials."""
+    """weights: (queries, keys) of whole numbers, a_g times one number > 0; code: (values, lanes) of whole numbers;
+    queries: each Q_g as a monomial.
+    """
 
     weights: np.ndarray
     code: np.ndarray
@@ -57,15 +60,15 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     head, lanes = state_scores(terms, circuit)
     stored = _stored(terms, lanes, keys, values)
     low, others = _weights(terms, stored, keys, _most_pairs(ledger, keys))
-    read = exact.product(exact.exact_array(head), stored.code.T)  # G: (letters, values)
+    read = exact.matmul(exact.exact_array(head), stored.code.T)  # G: (letters, values)
     _check_leads(read, values, low, others)
     return f"at each of k0 … k{len(keys) - 1}, the value that stood right after it before, where there is exactly one"
 
 
 def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> Stored:
-    """What every lane holds of pairs; nothing else is stored."""
+    """What the lanes hold of pairs; Unproved where they hold anything else. keys, values: ids of letters."""
     found: dict[Mono, dict[int, Array]] = defaultdict(dict)
-    pair = terms.times(terms.earlier(_one_of(terms, keys), 1), _one_of(terms, values))
+    pair = terms.product(terms.earlier(_one_of(terms, keys), 1), _one_of(terms, values))
     below = lcm(*(c.denominator for p in lanes for c in p.terms.values()))
     for c, p in enumerate(lanes):
         for m, weight in p.terms.items():
@@ -75,8 +78,8 @@ def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> 
             query, what = tuple(f for f in m if f != sums[0]), terms.atoms[sums[0][0]].of
             _check_silent(terms, what, pair)
             table = on_letters(terms, what, values[None, :], keys[:, None])
-            part = exact.times(exact.whole([int(weight * below)]), table)
-            found[query][c] = exact.plus(found[query][c], part) if c in found[query] else part
+            part = exact.multiply(exact.integers([int(weight * below)]), table)
+            found[query][c] = exact.add(found[query][c], part) if c in found[query] else part
     if not found or len(found) * len(lanes) * len(keys) * len(values) > _MOST:
         raise Unproved("what is stored of keys and values is nothing, or too much to go through")
     zero = np.zeros((len(keys), len(values)), np.int64)
@@ -94,10 +97,10 @@ def _factored(stacks: list[Array], queries: list[Mono]) -> Stored:
     divisor = code[v : v + 1, c]
     weights = [stack[:, v, c] for stack in stacks]
     for stack, row in zip(stacks, weights, strict=True):
-        if (exact.times(stack, divisor) != exact.times(row[:, None, None], code[None])).any():
+        if (exact.multiply(stack, divisor) != exact.multiply(row[:, None, None], code[None])).any():
             raise Unproved("what a pair stores is not a function of its key times one of its value")
-    sign = exact.whole([1 if divisor[0] > 0 else -1])
-    return Stored(np.stack(exact.alike(*(exact.times(row, sign) for row in weights))), code, queries)
+    sign = exact.integers([1 if divisor[0] > 0 else -1])
+    return Stored(np.stack(exact.alike(*(exact.multiply(row, sign) for row in weights))), code, queries)
 
 
 def _check_silent(terms: Terms, stored: Poly, pair: Poly) -> None:
@@ -122,10 +125,10 @@ def on_letters(terms: Terms, p: Poly, now: Letters, before: Letters) -> Array:
     """
     total = np.zeros(np.broadcast_shapes(now.shape, before.shape), np.int64)
     for m, c in p.terms.items():
-        part = exact.whole([whole_number(c)])
+        part = exact.integers([whole_number(c)])
         for a, lag in m:
-            part = exact.times(part, _at(terms, a, lag, now, before))
-        total = exact.plus(total, part)
+            part = exact.multiply(part, _at(terms, a, lag, now, before))
+        total = exact.add(total, part)
     return total
 
 
@@ -140,13 +143,13 @@ def _at(terms: Terms, a: int, lag: int, now: Letters, before: Letters) -> Array:
 
 def _most_pairs(ledger: Ledger, keys: Letters) -> list[Fraction]:
     """How often each key can stand in a sequence, by the potential that a claim names."""
-    found: list[Times] = []
+    found: list[Occurrences] = []
 
-    def make(number: int, claim: Any) -> Times:
+    def make(number: int, claim: Any) -> Occurrences:
         kind, entry = entries(claim, 2)
-        if kind != "times" or found:
+        if kind != "occurrences" or found:
             raise Unproved("the task needs one claim on how often keys stand")
-        found.append(times(ledger.terms, number, keys.tolist(), potential_of(entry)))
+        found.append(occurrences(ledger.terms, number, keys.tolist(), potential_of(entry)))
         return found[0]
 
     def check() -> list[Fraction]:
@@ -167,7 +170,7 @@ def _weights(terms: Terms, stored: Stored, keys: Letters, most: list[Fraction]) 
     asked = np.stack(exact.alike(*map(one, stored.queries)))  # (groups, queries, letters before)
     low, others = None, Fraction(0)
     for i in range(len(keys)):
-        weights = exact.product(asked[:, i].T, stored.weights)  # (letters before, keys)
+        weights = exact.matmul(asked[:, i].T, stored.weights)  # (letters before, keys)
         own = int(weights[:, i].min())
         low = own if low is None else min(low, own)
         sizes = np.abs(weights).astype(object) * np.array(most, object)
@@ -180,10 +183,10 @@ def _weights(terms: Terms, stored: Stored, keys: Letters, most: list[Fraction]) 
 def _check_leads(read: Array, values: Letters, low: int, others: Fraction) -> None:
     """low · (G_vv − G_uv) > others · max_w |G_vw − G_uw| for every value v and every other letter u."""
     top, bottom = read.max(axis=1), read.min(axis=1)
-    near, far = exact.whole([low * others.denominator]), exact.whole([others.numerator])
+    near, far = exact.integers([low * others.denominator]), exact.integers([others.numerator])
     for i, v in enumerate(values.tolist()):
         noise = np.maximum(top[v] - bottom, top - bottom[v])
-        lead = exact.plus(exact.times(near, read[v, i] - read[:, i]), -exact.times(far, noise))
+        lead = exact.add(exact.multiply(near, read[v, i] - read[:, i]), -exact.multiply(far, noise))
         lead[v] = 1
         if (lead <= 0).any():
             raise Unproved(f"letter {int(np.argmin(lead))} may score as high as the value {i}")

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from verify.kernel.cases import Grid, Parts
-from verify.kernel.facts import Absorbed, Cell, Ranged, Times, Weighed
+from verify.kernel.facts import Absorbed, Cell, Occurrences, Ranged, Weighed
 from verify.kernel.floats import UNITS, Unproved, is_power
 from verify.kernel.terms import Poly, Terms
 
@@ -36,8 +36,8 @@ def total(
     """A running sum Σ_t m(t) is within [-T, T], and [0, T] where m >= 0, and so is every partial sum of its terms.
 
     majorant: (table, lag, weight), whose tables are >= 0. Check: |m| <= g = Σ weight · table(letter `lag` back) in
-    every case; the potential bounds Σ_t g by T, letter by letter (`Language.total`). Sound: a function >= 0 of the
-    letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemmas of totals
+    every case; the potential bounds Σ_t g by T, letter by letter (`Language.bound_total`). Sound: a function >= 0 of
+    the letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemmas of totals
     (Totals.totals) and of windows (Totals.windows).
     """
     m = terms.atoms[atom].of
@@ -58,7 +58,7 @@ def total(
     for signed in (left, right):
         if (grid.range(grid.sum(bound, signed))[0] < 0).any():
             raise Unproved("the majorant is less than what is summed, in some case")
-    most = terms.language.total(amounts, *potential)
+    most = terms.language.bound_total(amounts, *potential)
     top = most.numerator // most.denominator
     low = 0 if (grid.range(left)[0] >= 0).all() else -top
     return Ranged(claim, (Cell(low, top, 0, 1),))
@@ -94,12 +94,12 @@ def ballast(
     return Absorbed(claim, Fraction(1 << (level.numerator.bit_length() // 2)))
 
 
-def times(
+def occurrences(
     terms: Terms, claim: int, letters: Sequence[int], potential: tuple[Fraction, Sequence[Fraction], Sequence[int]]
-) -> Times:
+) -> Occurrences:
     """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
     places = np.arange(terms.language.tokens)
-    return Times(claim, [terms.language.total((places == a).astype(object), *potential) for a in letters])
+    return Occurrences(claim, [terms.language.bound_total((places == a).astype(object), *potential) for a in letters])
 
 
 def weighed(claim: int, weight: Fraction) -> Weighed:

@@ -1,4 +1,8 @@
-"""What the manifest claims of the answers, over the polynomials of the circuit: no weight is read here."""
+"""Tasks: that the right letter scores highest at each position that asks, for the task that the manifest names.
+
+Each task is one function of (ledger, circuit, the manifest's entry, the id of each letter's name). It reads the
+circuit's polynomials and no weight, for the scores of both are equal by then. It returns the proved sentence.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from verify.kernel.cases import Grid, Parts
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
-from verify.kernel.exact import exact_array, product
+from verify.kernel.exact import exact_array, matmul
 from verify.kernel.floats import Unproved
 from verify.kernel.heads import induction_heads
 from verify.kernel.readout import state_scores
@@ -19,7 +23,7 @@ from verify.kernel.terms import Poly, Terms
 
 
 def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
-    """What is asked, in words, where every right letter is shown to score highest. Unproved elsewhere."""
+    """The sentence that is proved of the answers; Unproved where there is none. claim: `task` of construction.json."""
     if not isinstance(claim, dict) or claim.get("name") not in TASKS:
         raise Unproved(f"the kernel has no rule for the task {claim!r:.60}")
     names = circuit.data["alphabet"]
@@ -75,8 +79,11 @@ def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
 
 
 def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> Fraction:
-    """How much head · code of each of these letters leads at that letter, at least."""
-    scores = product(exact_array(head), exact_array(codes).T)  # (letters, contexts)
+    """How far head · code of each of these letters is above every other at that letter, at least; > 0, else Unproved.
+
+    head: (letters, lanes); codes: (letters, lanes) of fractions.
+    """
+    scores = matmul(exact_array(head), exact_array(codes).T)  # (letters, contexts)
     least = None
     for v in letters.tolist():
         others = np.delete(scores[:, v], v)

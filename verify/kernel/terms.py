@@ -1,10 +1,17 @@
 """Exact values as polynomials over integer-valued atoms.
 
-An *atom* is a number at every position of a sequence: a table of the letter there; relu(q) of a polynomial q; the
-running sum of a monomial, Σ_(s<=t) m(s); a count, that sum after the last position whose flag f was 1; or a latch,
-the m of the last position whose flag f was 1, and 0 before any. An atom seen `lag` positions back is 0 at the first
-`lag` positions. A *monomial* is a product of such, sorted; the empty one is the number 1. A *polynomial* is Σ
-coefficient · monomial with dyadic coefficients. Terms are built here and from the files only: no claim states one.
+An *atom* is a whole number at each position t = 1, 2, … of a sequence, by its kind:
+
+    table   a number of the letter at t
+    relu    max(q(t), 0) of a polynomial q
+    sum     q(1) + … + q(t)
+    count   q(s + 1) + … + q(t) for the last position s <= t where a flag f was 1; q(1) + … + q(t) where there is none
+    latch   q(s) for that s; 0 where there is none
+
+An atom seen `lag` positions back is its number at t − lag, and 0 at the first `lag` positions. A *monomial* is a sorted
+product of atoms, each with its lag; the empty one is the number 1. A *polynomial* is Σ coefficient · monomial, with
+dyadic coefficients. In q above they are whole, without a common divisor. Terms are built from the files only: no claim
+states one. All that stands here is exact arithmetic; of floats `mixers.py` speaks.
 """
 
 from __future__ import annotations
@@ -139,11 +146,11 @@ class Terms:
         below = lcm(*{Fraction(x).denominator for x in left})
         above = gcd(*{int(x * below) for x in left})
         if above:
-            whole = [int(x * below) // above for x in left]
-            sign = 1 if next(x for x in whole if x) > 0 else -1
-            if max(map(abs, whole)) >= 1 << 53:
+            integers = [int(x * below) // above for x in left]
+            sign = 1 if next(x for x in integers if x) > 0 else -1
+            if max(map(abs, integers)) >= 1 << 53:
                 raise Unproved("a function of the letter has numbers of more than 53 bits")
-            atom = self._table(sign * np.array(whole, np.int64))
+            atom = self._table(sign * np.array(integers, np.int64))
             mono = self._mono(((atom, lag), *rest))
             found[mono] = found.get(mono, Fraction(0)) + sign * Fraction(above, below)
         return found
@@ -199,7 +206,7 @@ class Terms:
         """Σ p over the positions after the last one where flag, of which 0 or 1 is known, was 1: no p is read there."""
         if not flag.terms:
             return self.sum(p)
-        return self._state("count", self.add([(Fraction(1), p), (Fraction(-1), self.times(p, flag))]), flag)
+        return self._state("count", self.add([(Fraction(1), p), (Fraction(-1), self.product(p, flag))]), flag)
 
     def latch(self, p: Poly, flag: Poly) -> Poly:
         """p at the last position where flag, of which 0 or 1 is known, was 1; 0 before."""
@@ -241,7 +248,7 @@ class Terms:
                 total[m] += w * c
         return self._merged(total)
 
-    def times(self, a: Poly, b: Poly) -> Poly:
+    def product(self, a: Poly, b: Poly) -> Poly:
         if a.constant or b.constant:
             return self.add([(a.const, b) if a.constant else (b.const, a)])
         if len(a.terms) * len(b.terms) > _MOST_TERMS:
@@ -249,7 +256,7 @@ class Terms:
         total: dict[Mono, Fraction] = defaultdict(Fraction)
         for m, c in a.terms.items():
             for n, d in b.terms.items():
-                for mono, e in self._product(m, n).items():
+                for mono, e in self._monomials(m, n).items():
                     total[mono] += c * d * e
         return self._merged(total)
 
@@ -270,7 +277,7 @@ class Terms:
             real.append((_ONE, ones))
         return tuple(sorted(real))
 
-    def _product(self, m: Mono, n: Mono) -> dict[Mono, Fraction]:
+    def _monomials(self, m: Mono, n: Mono) -> dict[Mono, Fraction]:
         """Tables at one lag are one table; a number that is 0 or 1 is its own square."""
         tables: dict[int, list[int]] = defaultdict(list)
         rest: list[tuple[int, int]] = []

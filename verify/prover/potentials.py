@@ -1,4 +1,4 @@
-"""A potential that bounds how much a function of the letter adds up to (claims of `Language.total`)."""
+"""A potential that bounds how much a function of the letter adds up to (claims of `Language.bound_total`)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def potential(language: Language, amounts: np.ndarray) -> Potential:
     ]
     free = [(e, top) for i, (e, top) in enumerate(zip(language.edges, tops, strict=True)) if i not in charged]
     cost = max((top for e, top in free if home[e.source] == home[e.target]), default=Fraction(0))
-    levels = dict.fromkeys(home.values(), Fraction(0))
-    for _ in levels:
+    heights = dict.fromkeys(home.values(), Fraction(0))
+    for _ in heights:
         for i, e in enumerate(language.edges):
             if home[e.source] != home[e.target]:
                 fall = max(Fraction(0), tops[i] - cost) if i not in charged else Fraction(0)
-                levels[home[e.source]] = max(levels[home[e.source]], levels[home[e.target]] + fall)
-    return cost, [levels[home[s]] for s in range(language.states)], charged
+                heights[home[e.source]] = max(heights[home[e.source]], heights[home[e.target]] + fall)
+    return cost, [heights[home[s]] for s in range(language.states)], charged
 
 
 def _charge(language: Language, amounts: np.ndarray, home: dict[int, int], i: int) -> bool:
@@ -41,8 +41,8 @@ def _charge(language: Language, amounts: np.ndarray, home: dict[int, int], i: in
 
 def written(found: Potential) -> list:
     """As a claim says it."""
-    cost, levels, charged = found
-    return [number(cost), [number(x) for x in levels], charged]
+    cost, heights, charged = found
+    return [number(cost), [number(x) for x in heights], charged]
 
 
 def number(x: Fraction) -> int | str:

@@ -43,7 +43,7 @@ class Search:
             return
         if place == "the task" and self._new(place):
             amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
-            yield ["times", written(potential(self.terms.language, amounts))]
+            yield ["occurrences", written(potential(self.terms.language, amounts))]
         if place == "the rules" and self._new(place):
             normal = Normal(self.terms)
             (c, p), (d, flag) = (normal.of(q).primitive for q in subjects[:2])
@@ -160,7 +160,7 @@ class Search:
                 weight = max((-(-int(h) // int(n)) for h, n in pairs), default=0)
                 amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
                 found = potential(terms.language, amounts)
-                most = terms.language.total(amounts, *found)
+                most = terms.language.bound_total(amounts, *found)
                 if best is None or most < best[0]:
                     row = [[short(terms.atoms[table].name), lag, weight]]
                     best = most, ["total", short(terms.atoms[atom].name), row, self._written(parts), written(found)]

@@ -17,12 +17,13 @@ from safetensors.numpy import load_file, save_file
 
 from tests.verify.kernel.attack import accepted
 from verify.kernel import cases, exact
-from verify.kernel.certificate import claims_of, prove, replay, written
+from verify.kernel.certificate import Unexpected, claims_of, prove, replay, written
 from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
-from verify.kernel.files import read
-from verify.kernel.floats import Unproved
+from verify.kernel.files import read, read_json
+from verify.kernel.floats import Unproved, decay
 from verify.kernel.meaning import check_meaning
+from verify.kernel.mixers import Floats, Number
 from verify.kernel.recall import on_letters
 from verify.kernel.rules import ballast
 from verify.kernel.tasks import check_task
@@ -192,7 +193,7 @@ def test_only_constants_are_ballast(recall):
     level = constant(1 << 40)
     varied = terms.add([(Fraction(1), level), (Fraction(1), terms.of_letter([Fraction(i) for i in range(13)]))])
     sizes = [Fraction(1 << 40)] * 2
-    assert ballast(1, [level, level], [0, 1], sizes, 1e-5, "here").level == 1 << 40
+    assert ballast(1, [level, level], [0, 1], sizes, 1e-5, "here").divisor == 1 << 40
     for lanes in ([level, varied], [varied, level], [level, constant(3 << 39)]):
         with pytest.raises(Unproved, match="no constant power of two"):
             ballast(1, lanes, [0, 1], sizes, 1e-5, "here")
@@ -203,7 +204,7 @@ def test_a_true_claim_that_nothing_reads_is_refused(recall):
     terms = Terms(checkpoint.language)
     keys = terms.of_letter([Fraction(int(name[0] == "k")) for name in checkpoint.circuit["alphabet"]])
     idle = ["cut", short(terms.name(keys.primitive[1])), []]
-    assert claims[-1][0] == "times"
+    assert claims[-1][0] == "occurrences"
     assert f"claim {len(claims)} is used nowhere" in numbered(checkpoint, [*claims[:-1], idle, claims[-1]])
 
 
@@ -281,7 +282,7 @@ def test_a_memory_that_is_written_once_is_told_as_given(recall):
     circuit = json.loads(json.dumps(checkpoint.circuit))
     memory = next(s for s in circuit["streams"] if s["operation"] == "MemoryRead")
     memory["attributes"]["policy"] = "once"
-    proof = prove(replace(checkpoint, circuit=circuit, task=None), [c for c in claims if c[0] != "times"])
+    proof = prove(replace(checkpoint, circuit=circuit, task=None), [c for c in claims if c[0] != "occurrences"])
     assert any("no slot of stream" in line and "is written twice" in line for line in proof.lines())
 
 
@@ -290,3 +291,42 @@ def test_an_adapter_beside_the_weights_is_refused(recall, tmp_path):
     (tmp_path / "copy" / "adapter_config.json").write_text("{}")
     with pytest.raises(Unproved, match="adapter_config.json"):
         read(tmp_path / "copy")
+
+
+def test_decimals_of_a_circuit_that_float64_rounds_are_refused(tmp_path):
+    file = tmp_path / "circuit.json"
+    for text, fine in (("9007199254740992.0", True), ("0.375", True), ("9007199254740993.0", False), ("0.1", False)):
+        file.write_text(f'{{"x": {text}}}')
+        assert read_json(file)
+        if fine:
+            assert read_json(file, exact=True) == {"x": float(text)}
+            continue
+        with pytest.raises(Unproved, match="float64 does not hold"):
+            read_json(file, exact=True)
+
+
+def test_a_line_over_what_outgrows_float32_is_bounded_however_it_cancels(recall):
+    """A scan may take 2^30 for 9/8 of it: so 2^29 − that is up to 5/4 of 2^29 in size, and not 9/8."""
+    language = replace(read(recall).language, length=1 << 30)
+    floats = Floats(Ledger(Terms(language), iter(()).__next__))
+    steps = floats.running_sum("here", Number(constant(1)))
+    assert steps.outgrown is not None
+    line = floats.sum("here", [(Fraction(-1), steps), (Fraction(1), Number(constant(1 << 29)))])
+    assert floats.size(line) == Fraction(5, 4) * (1 << 29)
+
+
+def test_decays_that_float32_rounds_to_few_digits_are_bounded():
+    """float32 takes exp(-103.5) for 2^-149, a quarter more than it is."""
+    for a_log in (-103.9, -103.5, -100.0, -88.0, -87.5, -86.0, -3.0, 4.5):
+        low, high = decay(a_log)
+        assert low <= Fraction(float(np.exp(np.float32(a_log)))) <= high
+
+
+def test_what_the_kernel_did_not_expect_is_told_with_its_place(recall, tmp_path):
+    """A fault of the kernel is not taken for one of the files."""
+    shutil.copytree(recall, tmp_path / "copy")
+    circuit = json.loads((recall / "circuit.json").read_text())
+    circuit["streams"][0]["attributes"] = {"table": 3}
+    (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit))
+    with pytest.raises(Unexpected, match=r"TypeError.*in matrix \(circuit.py:\d+\)"):
+        replay(tmp_path / "copy", search(recall)[1])
