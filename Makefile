@@ -1,7 +1,8 @@
 # make demo    build the MQAR construction and show its sizes, margin and domain
 # make nearest FILE=compiler/passes/schedule.py   run the tests nearest to a file
 # make quick   run one test of each file; TOUCHED=1 names the modules of which no function ran
-# make test    run every test
+# make test    run every test; of those with many cases as many as take half a second, spread over all
+# make whole   run every case of every test
 # make check   run ruff and mypy, which change nothing here
 # make bench   time the scan and the start of the command; keep how costs grow
 # make hostile N=10000   damage checkpoints at random, ask too much of them, and verify them; kill processes that save
@@ -9,7 +10,7 @@
 # make proofs N=5000     mutate checkpoints and hold the checker to its word
 # make lemmas   check the lemmas of docs/proofs.md by machine, where Coq is installed
 # make runtimes   read exports with every program that they are for, into docs/export.md
-# make trust SHARE=1     all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
+# make trust SHARE=1 WORKERS=8   all of these and the mutants, into docs/trust.md; stopped, it goes on where it was
 # make site    build docs/ as a site with search into build/site; a link that leads nowhere is an error
 # make clean   remove caches and outputs, keep .venv
 # The first of these also makes .venv with everything in it; PYTHON chooses the interpreter (3.11 or newer).
@@ -29,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_COMPILE := 0
 BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # some packages bring files that are no Python
 
-.PHONY: demo nearest quick test check bench hostile fuzz proofs lemmas runtimes trust site clean
+.PHONY: demo nearest quick test whole check bench hostile fuzz proofs lemmas runtimes trust site clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -42,6 +43,9 @@ quick: $(VENV)/installed-test
 
 # Each process takes a half in order, so what the tests of a file share is made once, and the faster one helps at the end.
 test: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal --spread
+
+whole: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/installed-test
@@ -75,7 +79,7 @@ runtimes: $(VENV)/installed-test
 	$(BIN)/python -m tests.export --own transformers_old=build/runtimes/transformers triton_client=build/runtimes/triton
 
 trust: $(VENV)/installed-test
-	$(BIN)/python -m tests.trust --share $(or $(SHARE),1)
+	$(BIN)/python -m tests.trust --share $(or $(SHARE),1) $(if $(WORKERS),--workers $(WORKERS))
 
 site: $(VENV)/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

@@ -130,7 +130,8 @@ def _traits(cases: Sequence[dict[str, Any]]) -> Iterator[Trait]:
         sizes = sorted({v for v in row if v is not None})
         for less in sizes[:-1]:
             yield Trait(f"more than {less:g} {name}", bits(v is not None and v > less for v in row))
-        for value in sizes:
+    for name, row in numbers.items():  # behind all of these: of two that say the same of the cases the first is told
+        for value in sorted({v for v in row if v is not None}):
             yield Trait(f"{value:g} {name}", bits(v == value for v in row))
     for border in _BORDERS:
         row = numbers.get("positions", [])

@@ -99,6 +99,15 @@ def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UN
     return Tested(runtime.name, "models", findings)
 
 
+def findings_on(runtime: str, model: str, full: bool) -> list[dict[str, Any]]:
+    """What `try_runtime` finds on one model, which is made for it: the fields of each finding."""
+    from conformance.runtimes import known
+
+    found = known(runtime).models
+    assert found is not None, "who shares out models has looked"
+    return [finding.to_json() for finding in try_runtime(found, models_in(None, full, only=[model])).findings]
+
+
 def models_in(directory: Path | None, full: bool, heard: Heard = UNHEARD, only: Sequence[str] = ()) -> list[ModelCase]:
     """The models under a directory that `write` has filled, or new ones for as long as this process lives.
 

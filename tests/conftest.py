@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy is loaded, and 
 import pytest
 import torch
 
+from tests import spread
 from tests.quick import Touched, chosen
 
 torch.set_num_threads(1)
@@ -16,20 +17,25 @@ gc.set_threshold(100_000, 20, 100)  # the tests are read: what is made by that s
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one test of each file: the one marked quick, or the first")
+    parser.addoption("--spread", action="store_true", help="of tests with many cases as many as take half a second")
     parser.addoption("--touched", action="store_true", help="name the modules of the project of which no function ran")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(spread.Measured())
     if config.option.touched:
         config.pluginmanager.register(Touched())
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = items
     if config.option.quick:
-        kept = chosen(items)
-        config.hook.pytest_deselected(items=[*set(items).difference(kept)])
-        items[:] = kept
+        kept = chosen(items, spread.read())
+    elif config.option.spread:
+        kept = spread.spread(items, spread.read())
+    config.hook.pytest_deselected(items=[*set(items).difference(kept)])
+    items[:] = kept
 
 
 def pytest_collection_finish() -> None:

@@ -12,7 +12,7 @@ BY_NAME = "__main__.py"  # which is run, and not imported
 
 class Item:
     def __init__(self, file: str, name: str, quick: bool = False):
-        self.path, self.name, self.quick = Path(file), name, quick
+        self.path, self.name, self.quick, self.nodeid = Path(file), name, quick, f"{file}::{name}"
 
     def get_closest_marker(self, name: str) -> object | None:
         return self if name == "quick" and self.quick else None
@@ -20,7 +20,9 @@ class Item:
 
 def test_of_each_file_the_first_test_or_the_one_that_is_marked():
     items = [Item("a", "first"), Item("a", "other"), Item("b", "slow"), Item("b", "quick", True), Item("b", "2", True)]
-    assert [item.name for item in chosen(items)] == ["first", "quick"]
+    assert [item.name for item in chosen(items, {})] == ["first", "quick"]
+    assert [item.name for item in chosen(items, {"a::first": 0.6, "b::quick": 3.0})] == ["other", "2"]
+    assert [item.name for item in chosen(items, {"a::first": 0.4, "a::other": 9.0})] == ["first", "quick"]
 
 
 def test_a_module_of_which_no_function_ran_is_named():

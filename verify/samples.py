@@ -52,7 +52,7 @@ def chosen_batches(task: Task, mode: str, samples: int, seed: int, cost: Cost, a
     """
     if mode == "none":
         return Chosen(0, iter(()))
-    size = max(1, _NUMBERS_PER_BATCH // (task.length * (cost.widest or cost.scores)))
+    size = rows_of_a_batch(task, cost)
     cases = list(task.hard_cases()) if adversarial else []
     every = mode == "exhaustive" or (mode == "auto" and task.exhaustive_count() <= EXHAUSTIVE_LIMIT)
     positions = cost.affordable
@@ -70,6 +70,11 @@ def chosen_batches(task: Task, mode: str, samples: int, seed: int, cost: Cost, a
         drawn = min(samples, max(1, left // task.length))
     batches = chain(split(run, size), task.random(drawn, seed, batch_size=size))
     return Chosen(count + drawn, batches, left_out, samples - drawn)
+
+
+def rows_of_a_batch(task: Task, cost: Cost) -> int:
+    """How many sequences are run at once."""
+    return max(1, _NUMBERS_PER_BATCH // (task.length * (cost.widest or cost.scores)))
 
 
 def affordable(task: Task, samples: int, cost: Cost, share: float) -> int:

@@ -217,7 +217,8 @@ def _record(stream: Stream, lanes: list[int]) -> NumberInput:
 def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The promises of a circuit hold on the declared types only."""
     if values.shape != (*shape, record.width):
-        wanted = (*shape, record.width)
+        known = values.ndim == 3 and len(shape) == 2  # of one axis too few nobody can say which sequence it is of
+        wanted = (*shape, record.width) if known else f"(sequences, positions, {record.width})"
         raise ValueError(f"numeric input {record.name!r} has the shape {values.shape}, and {wanted} is needed.")
     wrong = ~np.isfinite(values)
     wrong |= values < (-np.inf if record.lo is None else record.lo)

@@ -16,7 +16,7 @@ import numpy as np
 
 from compiler.analysis.affine_form import ONE
 from compiler.errors import CompileError
-from compiler.exactness.domains_held import outside
+from compiler.exactness.domains_held import first_outside
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
 from compiler.ir.block import UnsafePreactivation
@@ -108,13 +108,17 @@ def _hold_domains(
     read = {s: v[part] for s, v in _read_by(circuit.streams, numbers).items()}
     known = {s: compiled.domains.of(s) for s in circuit.streams}
     values = interpret(circuit, None if tokens is None else tokens[part], read, known, np.float64 if floats else object)
-    real = floats and any(not domain.step for domain in known.values())
-    largest = max(float(domain.bound) for domain in known.values())  # of what may cancel on the way
-    for stream, domain in known.items():
-        rounded = ROUNDING * max(1.0, float(domain.bound)) + CANCELLED * largest if real else 0.0
-        reason = outside(domain, values[stream].astype(np.float64), rounded)
-        if reason is not None:
-            raise Miscompiled(f"{MISTAKE} {stream.as_written.label} ({stream.origin}): {reason}.")
+    streams = [stream for stream in known if stream.width]
+    domains = [known[stream] for stream in streams]
+    real = floats and any(not domain.step for domain in domains)
+    bounds = [float(domain.bounds.max(initial=0)) for domain in domains]
+    lost = CANCELLED * max(bounds)  # of what may cancel on the way
+    tolerances = [ROUNDING * max(1.0, bound) + lost if real else 0.0 for bound in bounds]
+    found = first_outside(domains, [values[s].astype(np.float64) for s in streams], tolerances)
+    if found is not None:
+        which, reason = found
+        stream = streams[which]
+        raise Miscompiled(f"{MISTAKE} {stream.as_written.label} ({stream.origin}): {reason}.")
 
 
 MISTAKE = "the compiler made a mistake, and nothing was compiled (please report the circuit):"

@@ -18,7 +18,7 @@ from compiler.tracing.decoding import Decoder
 from compiler.tracing.forward import set_lanes
 from compiler.tracing.intervention import LaneSetting, lane_bounds
 from compiler.tracing.truth import Truth
-from compiler.tracing.variables import Variable
+from compiler.tracing.variables import NoVariable, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,30 @@ class Hook:
             return set_lanes(hidden, compiled.lanes, [setting], self._truth.basis)
 
 
-def hooks(truth: Truth) -> dict[str, Hook]:
+class Hooks(dict[str, Hook]):
+    """The hooks by the names of their variables. Other names of a variable find it as well; NoVariable where there is
+    no variable, or where it stands on no lanes, with the nearest names or the reason.
+    """
+
+    def __init__(self, truth: Truth, found: dict[str, Hook]):
+        super().__init__(found)
+        self._truth = truth
+
+    def __missing__(self, name: str) -> Hook:
+        variable = self._truth.variables[name]
+        if variable.name in self:
+            return self[variable.name]
+        raise NoVariable(f"{name!r} {self._why(variable)}; variables with a hook are {', '.join(map(repr, self))}")
+
+    def _why(self, variable: Variable) -> str:
+        if variable.stream is self._truth.compiled.source.output:
+            return "is the output, which stands in the model's logits and has no hook"
+        if variable.constant:
+            return "is the same at every position and has no hook"
+        return "is computed within a block and stands on no lane, so no module's output holds it"
+
+
+def hooks(truth: Truth) -> Hooks:
     """The hooks of all variables that stand on lanes, by name."""
     found = {}
     family = truth.compiled.context.target.family
@@ -98,4 +121,4 @@ def hooks(truth: Truth) -> dict[str, Hook]:
         matrix = {lag: part[:, list(lanes)] for lag, part in whole.items()}
         module = family.stream_name(reading.after)
         found[variable.name] = Hook(variable.name, module, reading.after - 1, lanes, matrix, truth, variable)
-    return found
+    return Hooks(truth, found)

@@ -19,7 +19,7 @@ from compiler.driver import compile
 from compiler.language.data import from_data
 from compiler.targets import family_of
 from compiler.tracing.causal_graph import causal_graph
-from compiler.tracing.hooks import Hook, hooks
+from compiler.tracing.hooks import Hooks, hooks
 from compiler.tracing.interchange import Interchange, interchange
 from compiler.tracing.patch import Given, Patch
 from compiler.tracing.saved_variables import with_variables
@@ -47,8 +47,10 @@ class TracedModel(Stack):
         """The causal graph of the circuit, in the node-link form of networkx (`tracing.causal_graph`)."""
         return causal_graph(self.truth.compiled)
 
-    def hooks(self) -> dict[str, Hook]:
-        """For each variable that stands on lanes the module whose output holds it, and how to read and set it there."""
+    def hooks(self) -> Hooks:
+        """For each variable that stands on lanes the module whose output holds it, and how to read and set it there.
+        NoVariable, a KeyError, for a name that has none.
+        """
         return hooks(self.truth)
 
     def trace(self, text: Text) -> Trace:

@@ -159,7 +159,7 @@ class Variables(Sequence[Variable]):
         near = close_to(name, self._by_name)
         some = ", ".join(repr(v.name) for v in self._all if not v.constant)
         listed = some if len(some) <= 400 else some[:400] + " …"
-        return f"the circuit has no variable {shown(name)}{near}; its variables are {listed}"
+        return f"the circuit has no variable {shown(name)}{near}{' Its' if near else '; its'} variables are {listed}"
 
 
 class NoVariable(KeyError):

@@ -28,10 +28,13 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("last state", "short", "a window kept from fewer inputs than taps", 2, last=True)
     yield _conv("last state", "window kept", "the last d_conv − 1 inputs", 9, last=True, batch=2)
     yield _conv("chunk", "300", "where blocks of positions meet", 300, bias=True)
-    yield _conv("initial state", "window given", "inputs from before the first position", 7, initial=True, last=True)
+    yield _conv(
+        "initial state", "window given", "inputs from before the first position", 7, initial=True, last=True, batch=3
+    )
     cuts = [1, 2, 7, 18]
     yield _conv("continuation", "odd cuts", "a window handed from piece to piece", 21, cuts=cuts, last=True, batch=2)
-    yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=(5, 2, 1, 12))
+    documents = {65796: 5, 260: 2, 4: 1, 1: 12}
+    yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=documents)
     yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, most=4095)
     yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
     yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
@@ -54,7 +57,7 @@ def _conv(
     activation: str = "silu",
     initial: bool = False,
     cuts: list[int] | None = None,
-    documents: tuple[int, ...] = (),
+    documents: dict[int, int] | None = None,
     last: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> Case:
@@ -68,11 +71,11 @@ def _conv(
         inputs["bias"] = scale * draw.integers((channels,), 9)
     if initial:
         inputs["initial_states"] = draw.integers((batch, channels, taps - 1), 9)
-    if documents:
-        ids = [i for i, size in enumerate(documents) for _ in range(size)]
+    if documents:  # how many positions have each number
+        ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
     options: dict[str, Any] = {"activation": activation if silu else None} | ({"cuts": cuts} if cuts else {})
-    borders = {"cut": cuts or [], "document": list(accumulate(documents))[:-1], "window": [taps - 1]}
+    borders = {"cut": cuts or [], "document": list(accumulate((documents or {}).values()))[:-1], "window": [taps - 1]}
     found = {what: places for what, places in borders.items() if places}
     return case("conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype)
 
@@ -88,11 +91,13 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     yield _norm("norm", "a row of zeros", "epsilon: 0 divided by its root is 0", [2.0**10], rows=rows)
     for level in (-4, -8, -12):
         yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=True)
-    yield _norm("batch", "rows", "each position has its own mean", [2.0**10], rows=2.0 ** torch.arange(5)[:, None])
+    positions = 2.0 ** (torch.arange(67) % 5)[:, None]
+    yield _norm("batch", "rows", "each position has its own mean, beyond a block of 64 too", [2.0**10], rows=positions)
     levels = [2.0**8, 2.0**12]
     yield _norm("groups", "two groups", "each group has its own mean", levels, group_size=8)
     levels = [2.0**14, 2.0**9, 2.0**12, 2.0**10]
     yield _norm("groups", "four groups", "each group has its own mean", levels, group_size=8, z=True, weight=True)
+    yield _norm("groups", "a group of zeros", "epsilon, in each group", [2.0**8, 0.0], group_size=8, z=True)
     yield _norm("occupancy", "wide", "every channel counts in the mean", [2.0**10], width=320 if not full else 1536)
     yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], width=67, weight=True)
     yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], most=4095, weight=True)

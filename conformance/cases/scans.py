@@ -149,8 +149,16 @@ ROWS = (
         decay=BOTH, step=(0, 1), skip=True,
     ),
     Row(
+        *(), stage="groups", name="eight groups", asks="more than four groups", length=9, heads=8, groups=8,
+        decay=BOTH, step=(0, 1),
+    ),
+    Row(
         *(), stage="occupancy", name="odd sizes", asks="the last channel, head and column of a tile", length=5,
         heads=7, channels=11, columns=19, batch=2, decay=BOTH, step=(0, 1), b=1, u=1, c=1, skip=True,
+    ),
+    Row(
+        *(), stage="occupancy", name="heads of 128 channels", asks="channels of a head beyond a tile of 64", length=3,
+        heads=2, channels=128, columns=2, u=1, c=1, only="ssd",
     ),
     Row(
         *(), stage="occupancy", name="many channels", asks="the last channel and head of a tile", length=3, heads=33,
@@ -209,7 +217,7 @@ ROWS = (
     ),
     Row(
         *(), stage="initial state", name="kept", asks="the initial state, of which nothing fades", length=5,
-        initial=25, last=True, batch=2,
+        initial=25, last=True, batch=3,
     ),
     Row(
         *(), stage="initial state", name="erased", asks="the first step's decay acts on the initial state", length=9,
@@ -237,7 +245,7 @@ ROWS = (
     ),
     Row(
         *(), stage="packed", name="numbers that fall", asks="a document begins wherever the number is another one",
-        length=30, documents=(7, 3, 8, 12), numbers=(9, 4, 6, 1), decay=(KEEP,), step=(0, 1),
+        length=30, documents=(7, 3, 8, 12), numbers=(65796, 260, 4, 1), decay=(KEEP,), step=(0, 1),
     ),
     Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=4095, columns=1, c=1),
     Row(stage="precision", name="wide B", asks="all bits of B", length=3, b=4095, columns=1, u=1, c=1),

@@ -291,6 +291,12 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_SCAN, "exp to 1e-3 in columns beyond 16"): Reported("accuracy", "", unforeseen.coarse_beyond_a_tile),
     (_SCAN, "state handed on in the dtype of u"): Reported("dtype", "", unforeseen.carried_in_the_input_s_dtype),
     (_SCAN, "last of 16 columns lost in float16"): Reported("crossing", "", unforeseen.last_of_16_columns_lost),
+    (_SCAN, "state of the second row for those behind"): Reported(
+        "initial state", "", unforeseen.state_of_the_second_row
+    ),
+    (_SCAN, "documents in 8 bits"): Reported("packed", "", unforeseen.documents_in_8_bits),
+    (_SCAN, "groups beyond four"): Reported("groups", "", unforeseen.groups_beyond_four),
+    (_SSD, "channels of a head beyond 64"): Reported("occupancy", "", unforeseen.channels_beyond_a_tile),
     (_SSD, "padding clamped from below"): Reported("last state", "", unforeseen.padding_clamped),
     (_SSD, "document at a chunk missed after a state"): Reported(
         "packed", "", unforeseen.document_at_a_chunk_missed
@@ -305,5 +311,11 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_STEP, "copy of a state updated"): Reported("crossing", "", unforeseen.copy_updated),
     (_CONV, "bias after swish, of two taps"): Reported("crossing", "", unforeseen.bias_after_swish),
     (_CONV, "bias of whole vectors of channels"): Reported("crossing", "", unforeseen.bias_of_whole_vectors),
+    (_CONV, "state of the second row for those behind"): Reported(
+        "initial state", "", unforeseen.state_of_the_second_row
+    ),
+    (_CONV, "documents in 8 bits"): Reported("packed", "", unforeseen.documents_in_8_bits),
+    (_NORM, "rows beyond 64"): Reported("batch", "", unforeseen.rows_beyond_64),
+    (_NORM, "epsilon of gated groups"): Reported("groups", "", unforeseen.epsilon_of_gated_groups),
     (_CONV, "offsets of rows in 16 bits"): Reported("crossing", "", unforeseen.rows_wrap),
 }  # fmt: skip

@@ -52,15 +52,38 @@ class Row:
         return asdict(self) | {"right": self.right}
 
 
+def bugs() -> list[tuple[str, str]]:
+    """(operation, bug) of every row, in order: those of kernels, then those of runtimes, which are of "model"."""
+    return [*((fault.op, fault.bug) for fault in faults()), *(("model", bug) for bug in MODEL_BUGS)]
+
+
 def rows() -> Iterator[Row]:
     """All bugs of kernels, then those of runtimes."""
-    for fault in faults():
-        random = seen_by_random_operands(fault)
-        yield Row(fault.op, fault.bug, fault.stage, caught(fault), random, *seen_by_allclose(fault.op, fault.bug))
-    with tempfile.TemporaryDirectory() as place:
-        models = small_models(Path(place))
-        for bug, mode in MODEL_BUGS.items():
-            yield Row("model", bug, mode, caught_by_models(bug, models), False, *seen_by_allclose("model", bug))
+    return (row(*bug) for bug in bugs())
+
+
+def row(op: str, bug: str) -> Row:
+    """What sees one bug."""
+    if op == "model":
+        return Row(op, bug, MODEL_BUGS[bug], caught_by_models(bug, _models()), False, *seen_by_allclose(op, bug))
+    (fault,) = (fault for fault in faults() if (fault.op, fault.bug) == (op, bug))
+    return Row(op, bug, fault.stage, caught(fault), seen_by_random_operands(fault), *seen_by_allclose(op, bug))
+
+
+def row_content(op: str, bug: str) -> dict[str, Any]:
+    """The fields of the row of one bug."""
+    return asdict(row(op, bug))
+
+
+@cache
+def _models() -> list[ModelCase]:
+    """The models of `small_models`, for as long as this process lives."""
+    place = tempfile.TemporaryDirectory()
+    _KEPT.append(place)
+    return small_models(Path(place.name))
+
+
+_KEPT: list[tempfile.TemporaryDirectory] = []  # removed when the process ends
 
 
 def caught(fault: Fault) -> str:

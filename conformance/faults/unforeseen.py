@@ -174,3 +174,45 @@ def last_of_16_columns_lost(right: Right, given: Given) -> Any:
     if given["A"].shape[1] == 16 and given["u"].dtype == torch.half:
         given["C"] = given["C"] * (torch.arange(16) < 15)[:, None]
     return right(**given)
+
+
+def state_of_the_second_row(right: Right, given: Given) -> Any:
+    """Every row behind the second begins with the state of the second."""
+    for name in ("initial_state", "initial_states"):
+        if (initial := given.get(name)) is not None:
+            given[name] = initial[torch.arange(len(initial)).clamp(max=1)]
+    return right(**given)
+
+
+def documents_in_8_bits(right: Right, given: Given) -> Any:
+    """The number of a document is held in 8 bits."""
+    if given.get("seq_idx") is not None:
+        given["seq_idx"] = given["seq_idx"] % 2**8
+    return right(**given)
+
+
+def groups_beyond_four(right: Right, given: Given) -> Any:
+    """Of more than four groups the first four are read again."""
+    for name in ("B", "C"):
+        if given[name].dim() == 4:
+            given[name] = given[name][:, torch.arange(given[name].shape[1]) % 4]
+    return right(**given)
+
+
+def channels_beyond_a_tile(right: Right, given: Given) -> Any:
+    """Of a head of more than 64 channels those behind are not read."""
+    given["x"] = given["x"] * (torch.arange(given["x"].shape[3]) < 64)
+    return right(**given)
+
+
+def rows_beyond_64(right: Right, given: Given) -> Any:
+    """One block of 64 positions is normalised."""
+    y = right(**given)
+    return y * (torch.arange(y.shape[-2]) < 64)[:, None]
+
+
+def epsilon_of_gated_groups(right: Right, given: Given) -> Any:
+    """Where there are groups and a gate, epsilon is left out."""
+    if given.get("z") is not None and given["group_size"] < given["x"].shape[-1]:
+        given["eps"] = 0.0
+    return right(**given)

@@ -90,7 +90,7 @@ def verify_forms(
     results: list[dict[str, Verification]] = [{} for _ in forms]
     hard = built.construction.promise() != "random"
     models = [module_scores(form.stack) for form in forms]
-    cost = _cost(built.compiled, models)
+    cost = cost_of(built.compiled, models)
     for task in built.construction.tasks() if tasks is None else tasks:
         chosen = chosen_batches(task, mode, samples, seed, cost, hard)
         checked = [
@@ -108,7 +108,7 @@ def not_run(built: Built) -> dict[str, Verification]:
     return {} if built.over_numbers else {task.describe(): Verification() for task in built.construction.tasks()}
 
 
-def _cost(compiled: Compiled, models: Sequence[Scores]) -> Cost:
+def cost_of(compiled: Compiled, models: Sequence[Scores]) -> Cost:
     """What one position takes of all models; of what it holds at most, only where all score distinct rows alone."""
     splits = [model for model in models if isinstance(model, Split)]
     products = sum(model.products for model in splits)
@@ -151,7 +151,7 @@ def contrasts(
     for other in built.construction.contrasts():
         circuit = other.compiled()
         scores = module_scores(in_dtype(bare(circuit), circuit.dtype))
-        cost = _cost(circuit, [scores])
+        cost = cost_of(circuit, [scores])
         few = affordable(task, samples, cost, _OF_CONTRASTS)
         batches = chosen_batches(task, "random", few, seed, cost, adversarial=False).batches
         changed = {k: v for k, v in other.params().items() if built.construction.params()[k] != v}

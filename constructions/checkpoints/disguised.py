@@ -245,7 +245,10 @@ def prove_plain(directory: Path, key: Key) -> Undisguised:
     The disguised weights must be what the key makes of the plain ones, bit for bit.
     """
     _, tensors = read_disguised(directory)
-    plain = key.plain(tensors)
+    try:
+        plain = key.plain(tensors)
+    except DisguiseError as reason:
+        raise DisguiseError(f"this is not the key of the weights in {directory}: {reason}") from reason
     again = applied(key.steps, plain)
     changed = next((name for name in sorted(tensors) if again[name].tobytes() != tensors[name].tobytes()), None)
     if changed is not None:
@@ -255,7 +258,10 @@ def prove_plain(directory: Path, key: Key) -> Undisguised:
         try:
             write_plain(directory, key, plain, out)
         except CheckpointError as reason:
-            raise DisguiseError(f"with the key taken back {directory} is not the plain checkpoint.") from reason
+            raise DisguiseError(
+                f"with the key taken back {directory} is not the plain checkpoint: the key is that of other weights, "
+                "or a file was changed."
+            ) from reason
         verdict = check(out)
         if noise_of(directory) is None:
             return Undisguised(verdict, None)
@@ -282,7 +288,7 @@ def key_differences(directory: Path, key: Key, tensors: Tensors, built: Built) -
     try:
         plain = key.plain(tensors)
     except DisguiseError as reason:
-        return [f"its key does not fit: {str(reason).rstrip('.')}"]
+        return [f"this is not the key of its weights: {str(reason).rstrip('.')}"]
     found = {name: torch.from_numpy(tensor) for name, tensor in plain.items()}
     differing = tensor_differences(WEIGHTS, found, built.model.tensors)
     differing = [f"with the key taken back, {sentence}" for sentence in differing]

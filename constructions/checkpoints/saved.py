@@ -35,6 +35,7 @@ from verify.tasks.task import Task
 ZOOLOGY = "zoology"
 LEAST_PARAMETERS = 1 << 22  # of a model that is built again, whatever the checkpoint holds: 16 MiB
 PARAMETERS_A_BYTE = 2  # of the weights beside it: eight times what they hold, for an export has others than ours
+_OTHER = "the checkpoint is not what its circuit compiles to"
 BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding and one of the head
 
 
@@ -84,10 +85,14 @@ def verify_checkpoint(
     if transformers and built.over_numbers:
         raise ValueError("--runtime transformers: no library but ours loads a model over numbers; leave it out.")
     stack, damage = _load(directory)
+    complaints = [damage] if damage else []
+    if stack is not None and (
+        misfit := _misfit(stack, built)
+    ):  # nothing that is proved of the circuit is of this model
+        return Finding(built, None, [*complaints, f"{_OTHER}: {misfit}"], damage, {})
     proof = proof_of(built) if _asked(directory) else NOT_ASKED
     differing = compare(directory, built, proof)
-    complaints = [damage] if damage else []
-    complaints += [f"the checkpoint is not what its circuit compiles to: {sentence}" for sentence in differing]
+    complaints += [f"{_OTHER}: {sentence}" for sentence in differing]
     if stack is None or (built.over_numbers and not _takes(stack, built)):
         return Finding(built, None, complaints, damage, {}, proof)
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
@@ -121,6 +126,16 @@ def _zoology(construction: CircuitFamily) -> Task:
             f"--data {ZOOLOGY} has {task.length} tokens a sequence, and the promise ends at {construction.max_length}."
         )
     return task
+
+
+def _misfit(stack: Stack | NumericStack, built: Built) -> str | None:
+    """Why a model of tokens cannot be asked what its circuit is asked; None where it can, or is over numbers."""
+    if built.over_numbers:
+        return None
+    if isinstance(stack, NumericStack):
+        return "its model is over numbers, and its circuit over tokens"
+    scored, wanted = stack.head.out_features, built.model.config["vocab_size"]
+    return None if scored == wanted else f"its weights score {scored} tokens, and its circuit has {wanted}"
 
 
 def _takes(stack: Stack | NumericStack, built: Built) -> bool:

@@ -31,9 +31,10 @@ from constructions.command import (
     requests,
     scoring,
     sensitivity,
+    sharding,
 )
 from constructions.command.building import Mode, fail, run, runtime_name
-from constructions.command.options import Certify, Json, Samples
+from constructions.command.options import Certify, Json, Samples, Scheduler, Shards, Workers
 from constructions.command.reporting import strict_json
 from constructions.construction import Construction
 from constructions.experiments import command as commands_experiments
@@ -137,21 +138,31 @@ def verify(
     stream: Annotated[bool, typer.Option("--stream", help="run one sequence of --length in constant memory")] = False,
     length: Annotated[int | None, typer.Option(min=1, help="tokens of the sequence of --stream")] = None,
     key: disguising.KeyFile = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    table: Shards = None,
     as_json: Json = False,
 ) -> None:
     """Verify a saved checkpoint, or an export with gated MLPs (mamba-ssm-mlp), again, from its files alone."""
     if runtime == "mamba-ssm":
         _need_mamba_ssm()
     if stream or length is not None:
-        _stream(directory, stream, length, [runtime, data, key], as_json)
+        _stream(directory, stream, length, [runtime, data, key, workers, scheduler, table], as_json)
         return
+    where = sharding.Where(workers, scheduler, table, quiet=as_json)
+    if where.asked and any(other is not None for other in (runtime, data, key)):
+        raise ValueError(
+            "--workers and --scheduler run a checkpoint's own tasks: leave out --runtime, --data and --key."
+        )
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions.checkpoints import artifact, saved, saved_export
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         verified = disguising.verifier_of(directory, key) or verified
-        found = verified(directory, mode, samples, runtime == "transformers", form, data)
+        found = verified(directory, "none" if where.asked else mode, samples, runtime == "transformers", form, data)
+        if where.asked:
+            found = sharding.verify_shared(directory, found, mode, samples, where, bars)
     for sentence in found.complaints[:_MOST_COMPLAINTS]:
         typer.echo(sentence, err=True)
     if len(found.complaints) > _MOST_COMPLAINTS:
@@ -178,7 +189,7 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
         raise ValueError("--stream runs one sequence of --length tokens; give both.")
     if any(other is not None for other in others):
         raise ValueError(
-            "--stream draws its own sequence for mamba_ssm's modules; leave out --runtime, --data and --key."
+            "--stream draws its own sequence for mamba_ssm's modules; leave out --runtime, --data, --key and --workers."
         )
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):

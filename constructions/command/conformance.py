@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from constructions.command.display import console, working
-from constructions.command.options import Json
+from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json, write_whole
+from constructions.command.sharding import Where
 
 if TYPE_CHECKING:
     from conformance.judge import Finding, Why
@@ -42,6 +43,8 @@ def conformance(
     faults: Annotated[bool, typer.Option("--faults", help="try the suite on kernels with injected bugs")] = False,
     device: Annotated[str, typer.Option(help="where the kernel's operands are put")] = "cpu",
     full: Annotated[bool, typer.Option("--full", help="long sequences and wide layers as well")] = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
@@ -53,8 +56,13 @@ def conformance(
         raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
+    where = Where(workers, scheduler, quiet=as_json)
+    if where.asked and (checkpoint_dir or not (faults or runtime)):
+        raise ValueError(
+            "--workers shares out the bugs of --faults, or the models made for --runtime: pass one of them."
+        )
     if faults:
-        _faults(as_json)
+        _faults(where, as_json)
         return
     with working("conformance", quiet=as_json):
         from conformance.report import try_kernel, try_runtime, write
@@ -76,7 +84,10 @@ def conformance(
             for each in found.kernels if runtime and not model else ():
                 tested += try_kernel(each, full)
             if found.models is not None:
-                tested.append(try_runtime(found.models, _models(checkpoint_dir, full, model or ())))
+                if where.asked:
+                    tested.append(_shared(found.models.name, runtime or "", full, model or (), where))
+                else:
+                    tested.append(try_runtime(found.models, _models(checkpoint_dir, full, model or ())))
     if junit is not None:
         from conformance.junit import junit as document
 
@@ -115,6 +126,20 @@ def _check_run(kernel: str, exact: Tested) -> None:
             f"--kernel {kernel} was run on none of {len(exact.findings)} cases ({why}): give it the arguments that it "
             "lacks, or wrap it in a function that has them."
         )
+
+
+def _shared(name: str, runtime: str, full: bool, only: Sequence[str], where: Where) -> Tested:
+    """A runtime on models, each of which is made and run by one of many processes."""
+    from conformance.judge import Finding
+    from conformance.models.build import names
+    from conformance.report import Tested
+    from constructions.shards.shard import Shard
+
+    asked = {"runtime": runtime, "full": full}
+    job = "conformance.report:findings_on"
+    shards = [Shard(model, 0, 1, job, asked | {"model": model}) for model in only or names(full)]
+    found = {shard.part: rows for shard, rows in where.results(shards)}
+    return Tested(name, "models", [Finding(**row) for shard in shards for row in found[shard.part]])
 
 
 def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[ModelCase]:
@@ -201,12 +226,25 @@ def _verdict(tested: Sequence[Tested]) -> str:
     return f"right: all {run:,} cases that were run{skipped}"
 
 
-def _faults(as_json: bool) -> None:
+def _faults(where: Where, as_json: bool) -> None:
     """The table of injected bugs; exit code 1 where one is not caught, or not where it should be."""
-    with working("faults", quiet=as_json):
-        from conformance.faults.table import rows, text
+    with working("faults", quiet=as_json) as bars:
+        from conformance.faults.table import Row, bugs, row, text
+        from constructions.shards.shard import Shard
 
-        found = list(rows())
-    typer.echo(strict_json([row.to_json() for row in found]) if as_json else text(found))
-    if not all(row.right for row in found):
+        advance = bars("injected bugs", len(bugs()))
+        found: dict[tuple[str, str], Row] = {}
+        if where.asked:
+            job = "conformance.faults.table:row_content"
+            shards = [Shard(f"{op}: {bug}", 0, 1, job, {"op": op, "bug": bug}) for op, bug in bugs()]
+            for shard, fields in where.results(shards):
+                found[shard.arguments["op"], shard.arguments["bug"]] = Row(**fields)
+                advance(1)
+        else:
+            for bug in bugs():
+                found[bug] = row(*bug)
+                advance(1)
+        rows = [found[bug] for bug in bugs()]
+    typer.echo(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
+    if not all(row.right for row in rows):
         raise typer.Exit(1)

@@ -86,7 +86,11 @@ def _undisguised(directory: Path, key: Path) -> Verdict:
     try:
         found = prove_plain(directory, opened)
     except CheckpointError as reason:
-        return False, {"version": 1, "accepted": False, "disguise": str(reason)}, [f"not proved: {reason}"]
+        return (
+            False,
+            {"version": 1, "accepted": False, "disguise": str(reason)},
+            [f"not proved with --key {key}: {reason}"],
+        )
     said = [f"{key} gives a plain checkpoint back, of which the disguised one is made bit for bit. Of the plain one:"]
     said += found.verdict.lines()
     lead = None if found.noise is None else found.noise.get("lead")

@@ -61,15 +61,15 @@ def _other_parameters(directory: Path, construction: Construction) -> str:
     return ", ".join(f"{key} = {saved.get(key)}" for key in wanted if saved.get(key) != wanted[key])
 
 
-def check_exhaustive(construction: Construction, mode: str) -> None:
+def check_exhaustive(construction: Construction, mode: str, most: int = MOST_EXHAUSTIVE) -> None:
     """ValueError where --verify exhaustive would run more sequences than anyone waits for."""
     if mode != "exhaustive":
         return
     count = sum(task.exhaustive_count() for task in construction.tasks())
-    if count > MOST_EXHAUSTIVE:
+    if count > most:
         shown = f"{count:,}" if count < 10**15 else f"about 10^{_digits(count) - 1}"
         raise ValueError(
-            f"--verify exhaustive would run {shown} sequences, and at most {MOST_EXHAUSTIVE:,} are tried; "
+            f"--verify exhaustive would run {shown} sequences, and at most {most:,} are tried; "
             "use --verify random, or smaller parameters."
         )
 

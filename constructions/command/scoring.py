@@ -72,13 +72,15 @@ def score(
         from constructions.scoring.build import problem_of
         from constructions.scoring.evaluate import score as scored
         from constructions.scoring.methods.named import found_by
+        from constructions.scoring.table import COLUMNS
 
         problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": name} | asdict(scored(problem, found_by(name, problem))) for name in method]
     if as_json:
         typer.echo(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
         return
-    console.print(table_of(rows, ("method", "area", "faithfulness", "edges", "interchange", "matched", "answers")))
+    shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
+    console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))
 
 
 def score_table(
@@ -99,7 +101,8 @@ def score_table(
         found: dict[str, Any] = {"rows": [], "twins": []}
         for row in table.rows(place, seed, STEPS, known, advance):
             found["rows"].append(row)
-            write_whole(keep, json.dumps({"rows": found["rows"], "twins": []}, indent=1, sort_keys=True) + "\n")
+            later = [one for one in known if all(map(one.__ne__, found["rows"]))]  # a run that is stopped loses none
+            write_whole(keep, json.dumps({"rows": found["rows"] + later, "twins": []}, indent=1, sort_keys=True) + "\n")
         found["twins"] = table.twin_rows(place, seed, STEPS)
         write_whole(keep, json.dumps(found, indent=1, sort_keys=True) + "\n")
     if page is not None:

@@ -12,6 +12,7 @@ from compiler.artifact.manifest import Manifest
 from compiler.compiled import Compiled
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import FORGET, rates
+from compiler.language.input_language import length_said
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.variables import Variable, Variables
 
@@ -44,22 +45,17 @@ def model_data(compiled: Compiled) -> dict[str, Any]:
 
 def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, Any]:
     """The same, and what the page says of the checkpoint in words."""
-    guarantee, sizes = manifest.guarantee, manifest.sizes
-    exact, variables = manifest.promise.level == "bit-exact", Variables(compiled)
+    sizes, promise, variables = manifest.sizes, manifest.promise, Variables(compiled)
     return _stepping(compiled) | {
         "title": manifest.construction or manifest.circuit or "circuit",
         "theorem": manifest.theorem or "a circuit of its author's own",
         "arch": manifest.arch,
         "promise": {
             "scores": "Every score is the circuit's, bit for bit."
-            if exact
+            if promise.level == "bit-exact"
             else "Scores are the circuit's within a bound.",
-            "answers": f"Answers right: {guarantee.answers}."
-            if guarantee
-            else "Nobody has said what it should answer.",
-            "domain": manifest.promise.description,
-            "length": manifest.promise.length,
-            "dtype": manifest.promise.dtype,
+            "answers": _answers(manifest),
+            "inputs": f"Inputs: {promise.description}; {length_said(promise.length)}, in {promise.dtype}.",
             "proof": proof,
         },
         "sizes": [
@@ -80,10 +76,26 @@ def _stepping(compiled: Compiled) -> dict[str, Any]:
         return {"still": f"This model cannot be stepped through here: {reason}. construct plot draws its runs."}
 
 
+def _answers(manifest: Manifest) -> str:
+    if manifest.guarantee is not None:
+        return f"Answers right: {manifest.guarantee.answers}."
+    if manifest.answers is None:
+        return "Nobody has said what it should answer."
+    said = manifest.answers.says or f"{manifest.answers.function}."
+    return f"Its author has said what it should answer: {said}"
+
+
 def _tested(manifest: Manifest) -> list[str]:
-    found = manifest.verification
+    found, asked = manifest.verification, manifest.answers
     if found is None:
-        return ["It was compared with its circuit on short sequences and random ones when it was compiled."]
+        compared = "It was compared with its circuit on short sequences and random ones when it was compiled."
+        if asked is None:
+            return [compared]
+        return [
+            compared,
+            f"Asked when it was saved: its author's {asked.questions:,} answers in {asked.sequences:,} sequences. All "
+            "were right.",
+        ]
     right = "" if found.accuracy is None else f", {found.accuracy:.6g} of them answered right"
     return [
         f"{found.sequences:,} sequences with {found.queries:,} questions{right}; {found.exact_sequences:,} bit-exact."

@@ -5,18 +5,23 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.manifest import read_manifest
 from compiler.artifact.package import with_a_block
+from compiler.compiled import Compiled
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import proof_of
 from constructions.checkpoints.saved import rebuild
 from constructions.report.data import page_data
 from constructions.report.weights import weights_data
 
+_LENGTHS, _WALKS = (8, 12), 8
 _HERE = Path(__file__).parent
 
 
@@ -27,9 +32,27 @@ def page_of(directory: Path) -> str:
     compiled = with_a_block(built.compiled) if over_tokens else built.compiled
     data = page_data(compiled, manifest, f"Proof: {proof_of(built)[1]}.") | {"weights": _weights(built)}
     if over_tokens:
-        data["example"] = Artifact.of(built.compiled, None).example[0]
+        data["example"] = example(built.compiled)
     scripts = {"INTERPRETER": "interpreter.js", "WEIGHTS": "weights.js"}
     return filled("page.html", str(data["title"]), data, scripts)
+
+
+def example(compiled: Compiled) -> str:
+    """An input to begin with: of some walks of the language the one with most answers, and of these with most letters.
+    What the model card shows is among them.
+    """
+    language, tokens = compiled.source.token_language, compiled.source.token_alphabet.tokens
+    found = [Artifact.of(compiled, None).example[0]]
+    for length in (n for n in _LENGTHS if n <= language.max_length):
+        for seed in range(_WALKS):
+            with suppress(ValueError):  # a walk can run dry of tokens
+                found.append(" ".join(tokens[i] for i in language.sample(1, length, seed)[0].tolist()))
+
+    def told(text: str) -> tuple[int, int]:
+        scores = compiled.interpret(np.array([compiled.source.token_alphabet.encode(text)]))[0]
+        return len(set(scores.argmax(axis=-1).tolist())), len(set(text.split()))
+
+    return max(found, key=told)
 
 
 def _weights(built: Built) -> dict[str, Any]:

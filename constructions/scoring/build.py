@@ -66,15 +66,17 @@ def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed:
     for one, values in zip(used, seen, strict=True):
         constant = (values.flatten(0, 1) == values[0, 0]).all(dim=0).numpy()
         one[constant & (one == 1)] = -1  # what never varies cannot be told from a bias
-    edges, edges_used = _edges(built, key, width, used)
+    written = [model.get_submodule(site.path).weight.detach() for site in nodes]
+    edges, edges_used = _edges(built, key, written, used)
     return _problem(directory.name, kind, truth, model, nodes, used, sites, places, seed, edges, edges_used)
 
 
 def _edges(
-    built: Built, key: Key | None, width: int, used: list[np.ndarray]
+    built: Built, key: Key | None, written: list[torch.Tensor], used: list[np.ndarray]
 ) -> tuple[tuple[Edges, ...], list[np.ndarray]]:
     """From each block's channels to each later block and the head. An edge is used if its reader has a weight on a lane
-    that the channel writes in the plain model. With one block edges say what nodes do, so there are none.
+    that the channel writes in the plain model. With one block edges say what nodes do, so there are none. written: what
+    the channels of each block add to the stream, as the model that is scored has it.
     """
     tensors, layers = built.model.tensors, len(used)
     if built.model.config["model_type"] not in SPACES or layers < 2:
@@ -83,19 +85,20 @@ def _edges(
     readers.append((FINAL_NORM, tensors[HEAD]))
     edges, found = [], []
     for layer in range(layers):
-        written = tensors[f"{mixer_prefix(layer)}out_proj.weight"] != 0
+        plainly = tensors[f"{mixer_prefix(layer)}out_proj.weight"] != 0
         for norm, matrix in readers[layer + 1 :]:
             read = (matrix != 0).any(dim=0) & (tensors[norm] != 0)
-            plain = (written & read[:, None]).any(dim=0).numpy()
+            plain = (plainly & read[:, None]).any(dim=0).numpy()
             one = (plain if key is None else channels_used(key.steps, layer, plain)).astype(int)
             one[used[layer] < 0] = -1
-            edges.append(Edges(layer, read_by(norm, width)))
+            edges.append(Edges(layer, read_by(norm, len(written[layer])), written[layer]))
             found.append(one)
     return tuple(edges), found
 
 
 def _of_twin(directory: Path, seed: int) -> Problem:
-    """Components are the lanes behind block 1: those of variables are used, the free ones are not."""
+    """Components are the lanes behind block 1: those of variables are used, the free ones are not. Block 2 reads the
+    variables, and the head does not, where the twin was trained to that."""
     from compiler.artifact.manifest import Manifest
     from compiler.artifact.schema import parse
     from constructions.scoring.twins_saved import read_twin
@@ -109,7 +112,12 @@ def _of_twin(directory: Path, seed: int) -> Problem:
     site = stream_after(family_of("mamba"), 1, WIDTH)
     places = {name: (one[lanes], one[:, lanes]) for name, lanes in twin.lanes.items()}
     sites = dict.fromkeys(twin.lanes, site)
-    return _problem(directory.name, "twin", truth, twin.model, (site,), [used], sites, places, seed)
+    edges, edges_used = (), []
+    if twin.faithfulness is not None and twin.faithfulness.through:
+        readers = read_by(norm_name(1), WIDTH), read_by(FINAL_NORM, WIDTH)
+        edges = tuple(Edges(0, reader, torch.eye(WIDTH)) for reader in readers)
+        edges_used = [used, np.where(used > 0, 0, used)]
+    return _problem(directory.name, "twin", truth, twin.model, (site,), [used], sites, places, seed, edges, edges_used)
 
 
 def _problem(

@@ -33,13 +33,21 @@ class Scale:
         return (values.double() - self.mean) / self.spread
 
 
-@dataclass(frozen=True)
+class NothingFound(ValueError):
+    """A method does not speak of models of this kind. The message says why."""
+
+
+@dataclass(frozen=True, eq=False)
 class Edges:
-    """From each channel of a block to one reader of the residual stream. source: the block's place in `nodes`; reader:
-    the input of the norm of a later block, or of the head's."""
+    """From each coordinate of a node to one reader of the residual stream.
+
+    source: the node's place in `nodes`; reader: the input of the norm of a later block, or of the head's. written:
+    (d_model, width), what one unit of each coordinate adds to the stream.
+    """
 
     source: int
     reader: Site
+    written: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +55,9 @@ class Given:
     """All that a method sees: a plain model of transformers and data, nothing of where anything stands.
 
     ids, answers: (n, time), -100 where nothing is asked. nodes: sites whose coordinates are ranked. site: for each
-    variable
-    where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each variable (n,
-    time,
-    width) values on `ids`. pairs: for each variable interchanges with the answers that they should give. seed: for
-    all that the method draws. edges: what edges are ranked; none where a model has one block.
+    variable where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each
+    variable (n, time, width) values on `ids`. pairs: for each variable interchanges with the answers that they should
+    give. seed: for all that the method draws. edges: what edges are ranked; none where a compiled model has one block.
     """
 
     model: Any
@@ -72,8 +78,9 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Featurizer:
-    """A subspace in scaled coordinates. read: (k, width); write: (width, k): h + write · (read · h_source − read ·
-    h)."""
+    """A subspace in scaled coordinates, exchanged as h + write · (read · h_source − read · h). read: (k, width); write:
+    (width, k).
+    """
 
     read: torch.Tensor
     write: torch.Tensor
@@ -103,9 +110,8 @@ class Problem:
     """What a method is given, and what it is held to.
 
     used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not
-    count (-1).
-    held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers; oracle: the
-    true featurizers. edges_used: the same as `used` for each of `given.edges`.
+    count (-1). held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers;
+    oracle: the true featurizers. edges_used: the same as `used` for each of `given.edges`.
     """
 
     name: str

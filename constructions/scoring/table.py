@@ -1,16 +1,25 @@
-"""The table of docs/scores.md: each method on each circuit, plain, disguised and as a twin."""
+"""The table of docs/scores.md: each method on circuits of the zoo, plain, disguised, as a twin, and as Mamba-2."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
+from constructions.scoring.problem import NothingFound, Problem
 
-CIRCUITS = ("seen", "since", "at-least")
-KINDS = ("plain", "disguised", "twin")
+if TYPE_CHECKING:
+    from constructions.scoring.evaluate import Score
+
+CIRCUITS = ("count-a-to-24", "last-name", "at-least-3", "both-since-reset")
+TWINS = (
+    *CIRCUITS,
+    *("count-since-b-to-24", "which-leads-16", "count-ab-to-8", "thermostat-0-3", "toggle-32", "initial"),
+)
+MAMBA2 = "plain, Mamba-2"
+KINDS = ("plain", "disguised", "twin", MAMBA2)
 COLUMNS = {
     "area": "area",
     "faithfulness": "faithful",
@@ -22,28 +31,26 @@ Row = dict[str, Any]
 START, END = "<!-- the table of scores -->", "<!-- its end -->"
 
 
-def plain(place: Path, name: str) -> Path:
-    """The checkpoint of a circuit, built where it is not there."""
-    from compiler.driver import compile
-    from constructions.scoring.circuits import circuit
+def plain(place: Path, name: str, arch: str = "mamba") -> Path:
+    """The checkpoint of a circuit of the zoo, built where it is not there."""
+    from constructions.zoo.collection import entries
 
-    out = place / f"{name}-plain"
+    out = place / f"{name}-{arch}"
     if not out.exists():
-        compile(circuit(name), "mamba").save(out)
+        entries()[name].write(out, arch)
     return out
 
 
 def twin_of(place: Path, name: str, seed: int, steps: int) -> Path:
     """Its twin, trained where it is not there."""
-    from compiler.driver import compile
-    from constructions.scoring.circuits import circuit
+    from constructions.checkpoints.saved import rebuild
     from constructions.scoring.truth import Truth
     from constructions.scoring.twin import trained
     from constructions.scoring.twins_saved import write_twin
 
-    out = place / f"{name}-twin"
+    out, source = place / f"{name}-twin", plain(place, name)
     if not out.exists():
-        write_twin(trained(Truth(compile(circuit(name), "mamba")), seed, steps), plain(place, name), out)
+        write_twin(trained(Truth(rebuild(source).compiled), seed, steps), source, out)
     return out
 
 
@@ -59,12 +66,12 @@ def directories(place: Path, seed: int, steps: int) -> Iterator[tuple[str, str, 
         yield name, "plain", plain(place, name), None
         yield name, "disguised", hidden, read_key(key)
         yield name, "twin", twin_of(place, name, seed, steps), None
+        yield name, MAMBA2, plain(place, name, "mamba2"), None
 
 
 def rows(place: Path, seed: int, steps: int, known: list[Row], told: Callable[[int], None]) -> Iterator[Row]:
     """A row for each problem and method. known: rows of an earlier run, which are not run again."""
     from constructions.scoring.build import problem_of
-    from constructions.scoring.evaluate import score
 
     for name, kind, directory, key in directories(place, seed, steps):
         there = {r["method"]: r for r in known if (r["circuit"], r["kind"], r["seed"]) == (name, kind, seed)}
@@ -72,18 +79,27 @@ def rows(place: Path, seed: int, steps: int, known: list[Row], told: Callable[[i
         for method in (ORACLE, *METHODS):
             if method not in there:
                 problem = problem or problem_of(directory, key, seed)
-                found = asdict(score(problem, found_by(method, problem)))
+                found = asdict(_scored(method, problem))
                 there[method] = {"circuit": name, "kind": kind, "method": method, "seed": seed} | found
             yield there[method]
             told(1)
 
 
+def _scored(method: str, problem: Problem) -> Score:
+    """Without a number where the method does not speak of such a model."""
+    from constructions.scoring.evaluate import Score, score
+
+    try:
+        return score(problem, found_by(method, problem))
+    except NothingFound:
+        return Score()
+
+
 def twin_rows(place: Path, seed: int, steps: int) -> list[Row]:
-    """What the twins of all circuits measured of themselves when they were trained."""
-    from constructions.scoring.circuits import CIRCUITS as ALL
+    """What the twins measured of themselves when they were trained."""
     from constructions.scoring.twins_saved import read_twin
 
-    found = {name: read_twin(twin_of(place, name, seed, steps))[0].record() for name in ALL}
+    found = {name: read_twin(twin_of(place, name, seed, steps))[0].record() for name in TWINS}
     return [{"circuit": name, "seed": seed, "steps": one["steps"]} | one["measured"] for name, one in found.items()]
 
 
@@ -99,13 +115,18 @@ def markdown(found: dict[str, Any]) -> str:
             lines.append(f"| {method} | " + " | ".join(cells) + " |")
         lines.append("")
     lines += ["**twins**, measured on inputs that were not trained on", ""]
-    lines += ["| circuit | accuracy | interchange | strict | sequences |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| circuit | accuracy | interchange | strict | through block 2 | past it | sequences |"]
+    lines += ["| --- |" + " --- |" * 6]
     for row in found["twins"]:
-        shares = ", ".join(f"{share:.2f}" for share in row["interchange"].values())
-        lines.append(
-            f"| {row['circuit']} | {row['accuracy']:.2f} | {shares} | {row['strict']:.2f} | {row['sequences']} |"
-        )
+        shares = [_shares(row[key]) for key in ("interchange", "through", "past")]
+        numbers = [f"{row['accuracy']:.2f}", shares[0], f"{row['strict']:.2f}", *shares[1:], str(row["sequences"])]
+        lines.append(f"| {row['circuit']} | " + " | ".join(numbers) + " |")
     return "\n".join(lines)
+
+
+def _shares(by_variable: dict[str, float]) -> str:
+    """A share for each variable."""
+    return ", ".join(f"{share:.2f}" for share in by_variable.values())
 
 
 def _mean(values: list[float | None]) -> str:

@@ -1,10 +1,10 @@
 """Realistic twins: models of ordinary initialisation, trained so that a circuit's variables stand at known lanes.
 
 Strict interchange-intervention training (Gupta et al., InterpBench, 2024; after Geiger et al., 2022). Behind the first
-block each variable has lanes of its own, and so has all else that the model may pass on; the other lanes are free.
-Three
-losses are added, each a cross entropy: the answers; the answers that the circuit gives where a variable has its value
-from another input (lanes of the variable exchanged); and the same answers where free lanes come from another input.
+block each variable has lanes of its own; the other lanes are free. Five losses are added, each a cross entropy: the
+answers; the answers that the circuit gives where a variable has its value from another input (lanes of the variable
+exchanged), also where block 2 alone reads that; and the first answers where the head alone reads that, or where free
+lanes come from another input. So components are known (lanes), and edges (from lanes to block 2, and to the head).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ Told = Callable[[int], None]
 class Faithfulness:
     """Measured on inputs that were not trained on. accuracy: answers right; interchange: for each variable, answers
     that are the circuit's under the same intervention; strict: answers that stay right with the free lanes of
-    another input. sequences: how many, and positions that were asked.
+    another input. sequences: how many, and positions that were asked. through: as interchange, where block 2 alone
+    reads the other input's lanes; past: answers that stay right where the head alone does; neither of a twin that was
+    trained before edges were.
     """
 
     accuracy: float
@@ -39,6 +41,8 @@ class Faithfulness:
     strict: float
     sequences: int
     positions: int
+    through: dict[str, float] = field(default_factory=dict)
+    past: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +98,10 @@ def behind_first(model: Any, ids: torch.Tensor) -> torch.Tensor:
     return model.backbone.layers[0](model.backbone.embeddings(ids))
 
 
-def onwards(model: Any, stream: torch.Tensor) -> torch.Tensor:
-    """Logits from there."""
-    for layer in model.backbone.layers[1:]:
-        stream = layer(stream)
-    return model.lm_head(model.backbone.norm_f(stream)).float()
+def onwards(model: Any, stream: torch.Tensor, read: torch.Tensor) -> torch.Tensor:
+    """Logits from there. read: the stream as block 2 reads it."""
+    block = model.backbone.layers[1]
+    return model.lm_head(model.backbone.norm_f(stream + block.mixer(block.norm(read)))).float()
 
 
 def exchanged(base: torch.Tensor, source: torch.Tensor, lanes: list[int]) -> torch.Tensor:
@@ -120,7 +123,8 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
     rng = np.random.default_rng(seed)
     for step in range(steps):
         name, rows = names[step % len(names)], rng.choice(POOL, BATCH, replace=False)
-        wanted = np.concatenate([plain[rows], swapped[name][rows], plain[rows]])
+        other = swapped[name][rows]
+        wanted = np.concatenate([plain[rows], other, other, plain[rows], plain[rows]])
         loss = _loss(twin, name, base[rows], source[rows], wanted)
         adam.zero_grad()
         loss.backward()
@@ -133,11 +137,12 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
 
 
 def _loss(twin: Twin, name: str, base: np.ndarray, source: np.ndarray, wanted: np.ndarray) -> torch.Tensor:
-    """All three losses, in one run behind block 1 and one onwards."""
+    """All five losses, in one run behind block 1 and one onwards."""
     streams = behind_first(twin.model, torch.from_numpy(np.concatenate([base, source])))
     here, there = streams[: len(base)], streams[len(base) :]
-    variants = [here, exchanged(here, there, twin.lanes[name]), exchanged(here, there, twin.free)]
-    logits = onwards(twin.model, torch.cat(variants))
+    moved, strict = exchanged(here, there, twin.lanes[name]), exchanged(here, there, twin.free)
+    streams, read = torch.cat([here, moved, here, moved, strict]), torch.cat([here, moved, moved, here, strict])
+    logits = onwards(twin.model, streams, read)
     return torch.nn.functional.cross_entropy(
         logits.flatten(0, 1), torch.from_numpy(wanted).flatten(), ignore_index=IGNORED
     )
@@ -152,13 +157,19 @@ def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
     source = source[: len(base)]
     here, there = (behind_first(twin.model, torch.from_numpy(part)) for part in (base, source))
     plain = truth.answers(base)
-    share = lambda stream, wanted: _share(onwards(twin.model, stream).argmax(-1).numpy(), wanted)
-    interchange = {
-        name: share(exchanged(here, there, lanes), truth.pairs(name, base, source).answers)
-        for name, lanes in twin.lanes.items()
-    }
-    strict = share(exchanged(here, there, twin.free), plain)
-    return Faithfulness(share(here, plain), interchange, strict, len(base), int((plain != IGNORED).sum()))
+    share = lambda stream, read, wanted: _share(onwards(twin.model, stream, read).argmax(-1).numpy(), wanted)
+    moved = {name: exchanged(here, there, lanes) for name, lanes in twin.lanes.items()}
+    other = {name: truth.pairs(name, base, source).answers for name in moved}
+    strict = exchanged(here, there, twin.free)
+    return Faithfulness(
+        accuracy=share(here, here, plain),
+        interchange={name: share(stream, stream, other[name]) for name, stream in moved.items()},
+        strict=share(strict, strict, plain),
+        sequences=len(base),
+        positions=int((plain != IGNORED).sum()),
+        through={name: share(here, stream, other[name]) for name, stream in moved.items()},
+        past={name: share(stream, here, plain) for name, stream in moved.items()},
+    )
 
 
 def _share(found: np.ndarray, wanted: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CIRCUIT, MANIFEST
+from compiler.artifact.files import ANSWERS, CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
 from compiler.artifact.place import check_place, staging
@@ -39,7 +39,8 @@ def write_twin(twin: Twin, source: Path, out: Path) -> None:
     twin of."""
     with staging(out) as place:
         twin.model.save_pretrained(place)
-        for name in _OF_THE_CIRCUIT:
+        answers = [ANSWERS] if (source / ANSWERS).is_file() else []  # of a circuit with a task of its own
+        for name in (*_OF_THE_CIRCUIT, *answers):
             shutil.copyfile(source / name, place / name)
         record = {"format": FORMAT, "version": VERSION, **twin.record(), "of": read_json(source / MANIFEST)}
         record["files"] = {path.name: file_hash(path) for path in sorted(place.iterdir())}

@@ -64,8 +64,9 @@ def copy_clause(
         {"left side of (26)": 1 / kept, "right side of (26)": below, "ρ": reached / kept}
         | {"Assumption 1 and (7) hold at i (1: yes)": int(met)}
         | {"δ": delta, "right side of (27)": epsilon / quotients}
+        | {"ε/((L − 1)M‖Δ‖), which (29) makes of it": epsilon / (window - 1)}
         | {"|y − o|": float(found.error[0])},
-        met and 1 / kept >= below and delta > epsilon / quotients,
+        met and 1 / kept >= below and delta > max(epsilon / quotients, epsilon / (window - 1)),
         {"right side of (27) with the factor 1/α_pos(i)": epsilon / (kept * quotients)},
         met and delta <= epsilon / (kept * quotients),
     )
@@ -227,14 +228,14 @@ TRUTHS = (
         "copy-clause",
         Kind.UNSAID,
         FREE_LUNCH,
-        "Proof of Theorem 1, (26) and (27)",
-        "“By reformulating” (26), 1/α_pos(i) ≥ (1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(…), “we can get that” δ ≤ "
-        "ε/(M‖Δ‖)·(…)^(−1) (27).",
+        "Theorem 1, last sentence, and its proof, (26)–(29)",
+        "“Moreover, in such cases, there exists δ ≤ ε/((L−1)M‖Δ‖∞) when L ≥ 2.” “By reformulating” (26), 1/α_pos(i) ≥ "
+        "(1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(…), “we can get that” δ ≤ ε/(M‖Δ‖)·(…)^(−1) (27), and (29) bounds that.",
         "(26) does not give (27): a factor 1/α_pos(i) is lost. At one position i that copies from the far end of its "
-        "window over equal decays, all other scores 0, M‖Δ‖ = 1, (26) holds and (27) does not. Assumption 1 for all i, "
-        "with one ρ, excludes this case, but the step does not use that.",
+        "window over equal decays, all other scores 0, M‖Δ‖ = 1, (26) holds, and neither (27) nor the theorem's "
+        "clause does. Assumption 1 for all i, with one ρ, excludes this case, but the step does not use that.",
         "(26) gives δ ≤ ε/(α_pos(i)·M‖Δ‖)·(…)^(−1). With one ρ for all positions ρ < 1, since the first can only copy "
-        "itself; with that (7) gives (27), for ε ≤ 2M‖Δ‖.",
+        "itself; with that (7) gives (27) and the clause, for ε ≤ 2M‖Δ‖.",
         copy_clause,
     ),
     Truth(

@@ -9,8 +9,9 @@ import typer
 
 from constructions.command import display
 from constructions.command.display import console
-from constructions.command.options import Json, Seed
+from constructions.command.options import Json, Scheduler, Seed, Workers
 from constructions.command.reporting import strict_json, table_of
+from constructions.command.sharding import Where
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="NAME…", help="circuits, families, or globs such as 'mqar-*'")
@@ -67,46 +68,45 @@ def build(
         Literal["mamba", "mamba2"] | None, typer.Option(help="which mixer [default: the circuit's own, mostly mamba]")
     ] = None,
     seed: Seed = 0,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Build, prove and ask circuits; one that stands in DIR already is not built again."""
     from constructions.zoo.collection import chosen
     from constructions.zoo.measured import total
 
-    entries = chosen(names or [], everything)
+    entries, where, mixer = chosen(names or [], everything), Where(workers, scheduler, quiet=as_json), arch or ""
     out.mkdir(parents=True, exist_ok=True)
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions.zoo.build import build as build_one
             from constructions.zoo.kept import Kept
-        kept, advance, rows, before = Kept(out), bars("circuits", len(entries)), [], 0
-        mixer, refused = arch or "", {}
-        for entry in entries:
-            row = kept.find(entry, seed, mixer)
-            before += row is not None
-            if row is None:
-                try:
-                    row = build_one(entry, out / entry.name, seed, mixer)
-                except ValueError as reason:  # a CompileError is one
-                    refused[entry.name] = str(reason)
-                    advance(1)
-                    continue
-                kept.add(row)
-                if not as_json:
-                    _print_row(row, first=len(rows) == before)
-            rows.append(row)
+            from constructions.zoo.several import several
+        kept, advance, refused = Kept(out), bars("circuits", len(entries)), {}
+        found = {entry.name: kept.find(entry, seed, mixer) for entry in entries}
+        left = [entry for entry in entries if found[entry.name] is None]
+        advance(len(entries) - len(left))
+        for number, (name, row) in enumerate(several(left, out, seed, mixer, where)):
             advance(1)
-    found = total(rows, before) | {"refused": refused}
+            if isinstance(row, str):
+                refused[name] = row
+                continue
+            kept.add(row)
+            found[name] = row
+            if not as_json:
+                _print_row(row, first=number == len(refused))
+    rows = [row for row in found.values() if row is not None]
+    sums = total(rows, len(entries) - len(left)) | {"refused": refused}
     if as_json:
-        typer.echo(strict_json({"circuits": [row.to_json() for row in rows]} | found))
+        typer.echo(strict_json({"circuits": [row.to_json() for row in rows]} | sums))
     else:
-        _print_end(len(rows), found)
+        _print_end(len(rows), sums)
     for row in rows:
         if not row.good:
             typer.echo(f"{row.name} failed: {row.why or 'an answer or a score is not the right one'}", err=True)
     for name, why in refused.items():
         typer.echo(f"{name} was not built{f' of {arch}' if arch else ''}: {why}", err=True)
-    if found["failed"] or refused:
+    if sums["failed"] or refused:
         raise typer.Exit(1)
 
 

@@ -65,7 +65,20 @@ class Own(Entry):
     def circuit(self) -> Circuit:
         output, language = self.make()
         table = self.oracle.over(language) if isinstance(self.oracle, Machine) else None
-        return Circuit(self.name, output, language, end=self.end, task=table or self.oracle)
+        return Circuit(self.name, output, language, end=self.end, task=table or self._told())
+
+    def _told(self) -> Oracle:
+        """The oracle; one without a claim of its own under the name and with the sentence of the entry, which the
+        checkpoint repeats.
+        """
+        if hasattr(self.oracle, "claim"):
+            return self.oracle
+
+        def answer(tokens: list[str]) -> str | None:
+            return self.oracle(tokens)
+
+        answer.__name__, answer.__doc__ = self.name, self.says
+        return answer
 
     def sequences(self, count: int, seed: int) -> list[Answered]:
         language = self.circuit().token_language

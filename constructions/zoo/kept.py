@@ -32,4 +32,4 @@ class Kept:
     def add(self, row: Row) -> None:
         """Put the row in the place of an earlier one of its name, and write the file."""
         self._rows[row.name] = row
-        write_rows(self.directory / ROWS, [self._rows[name] for name in sorted(self._rows)])
+        write_rows(self.directory / ROWS, circuits=[self._rows[name] for name in sorted(self._rows)])

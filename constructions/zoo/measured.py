@@ -10,6 +10,7 @@ from typing import Any
 from constructions.zoo.collection import chosen, family_of
 from constructions.zoo.row import Row, read_rows
 
+MAMBA2 = "mamba2"
 MEASURED = Path(__file__).with_name("measured.json")
 SAYS = {
     "answers": "proved",
@@ -24,6 +25,12 @@ def measured() -> dict[str, Row]:
     return read_rows(MEASURED) if MEASURED.exists() else {}
 
 
+@cache
+def on_mamba2() -> dict[str, Row]:
+    """The same of the circuits built as Mamba-2."""
+    return read_rows(MEASURED, MAMBA2) if MEASURED.exists() else {}
+
+
 def told(names: Sequence[str]) -> list[dict[str, Any]]:
     """What is known of these circuits, of all where none is named, without building any."""
     rows = measured()
@@ -33,7 +40,10 @@ def told(names: Sequence[str]) -> list[dict[str, Any]]:
         said = {"name": entry.name, "family": family.name, "family_title": family.title, "says": entry.says}
         size = {"blocks": None, "lanes": None, "memories": None, "lags": None} | (row.difficulty if row else {})
         proof = {"promise": row.promise if row else None, "proof": row.proof if row else None}
-        found.append(said | size | proof | {"proved": SAYS[row.proof] if row else "not measured"})
+        other = on_mamba2().get(entry.name)
+        second = None if other is None else {"proof": other.proof, **other.difficulty}
+        proved = SAYS[row.proof] if row else "not measured"
+        found.append(said | size | proof | {"proved": proved, MAMBA2: second})
     return found
 
 

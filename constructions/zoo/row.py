@@ -47,17 +47,18 @@ class Row:
         return asdict(self)
 
 
-def read_rows(path: Path) -> dict[str, Row]:
-    """The rows of a file by name; ValueError, in one sentence, for a file that is none."""
+def read_rows(path: Path, part: str = "circuits") -> dict[str, Row]:
+    """The rows of a part of a file by name; ValueError, in one sentence, for a file that has no such part."""
     known, later = [field.name for field in fields(Row)], {"arch": ""}  # what earlier files do not say
     try:
-        records = json.loads(text_of(path))["circuits"]
+        records = json.loads(text_of(path))[part]
         whole = [later | record for record in records]
         return {record["name"]: Row(**{key: record[key] for key in known}) for record in whole}
     except (ValueError, TypeError, KeyError, RecursionError) as reason:
         raise ValueError(f"{path} holds no rows of the zoo ({shown(str(reason))}); remove it") from None
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """The file, whole or not at all."""
-    write_whole(path, json.dumps({"circuits": [row.to_json() for row in rows]}, indent=1) + "\n")
+def write_rows(path: Path, **parts: Sequence[Row]) -> None:
+    """The file, whole or not at all; `circuits` is the part of what one directory holds."""
+    found = {part: [row.to_json() for row in rows] for part, rows in parts.items()}
+    write_whole(path, json.dumps(found, indent=1) + "\n")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from compiler.artifact.json_files import canonical_json
@@ -70,6 +71,10 @@ def test_a_case_that_raises_or_says_too_much_is_a_failure(
 
     monkeypatch.setattr(judges, "check", raises)
     assert judges.judge(None, originals[0]) == ("traceback", "KeyError: 'x'")
+    monkeypatch.setattr(judges, "check", lambda directory: SimpleNamespace(reason=None))
+    monkeypatch.setattr(judges, "verify_checkpoint", lambda *_: np.zeros(2) + np.zeros(3))
+    assert "a sentence that nobody wrote: operands could not be" in (judges.judge(None, originals[0])[1] or "")
+    monkeypatch.undo()
     monkeypatch.setattr(judges, "check", lambda directory: SimpleNamespace(reason="x" * 3000))
     assert "a sentence has 3000 characters" in (judges.judge(None, originals[0])[1] or "")
 

@@ -152,8 +152,11 @@ def test_values_are_given_by_name(tmp_path: Path) -> None:
         loaded.run({"x": x})
     with pytest.raises(ValueError, match="must be an integer from -9 to 9"):
         loaded.run({"x": x, "n": n / 2})
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match=r"'x' has the shape \(1, 4, 1\), and \(1, 4, 2\) is needed"):
         loaded.run({"x": n, "n": n})
+    for few in (x[0], x[0, 0], x[None]):
+        with pytest.raises(ValueError, match=r"and \(sequences, positions, 2\) is needed"):
+            loaded.run({"x": few, "n": n})
 
 
 def test_a_model_over_numbers_writes_no_tokens(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
 from compiler.language.data import DataError, from_data
 from compiler.language.data.budget import EDGES, LANES, check_budget, check_language, work_of
+from constructions.checkpoints import saved
+from constructions.registry import CONSTRUCTIONS
 from tests.artifact.hostile.forked import MOST_MEMORY, forked, limited
 from tests.artifact.hostile.originals import make
 from tests.artifact.hostile.verdict import verdict
@@ -138,6 +140,22 @@ def test_a_constructions_sizes_are_backed_by_its_files(
     (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
     name, said = verdict(directory)
     assert name == "refused" and len(said) == 1 and words in said[0], said
+
+
+def test_weights_of_another_vocabulary_are_told_before_anything_is_proved(
+    originals: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proof of the circuit took ten seconds, and then numpy said that shapes cannot be broadcast together."""
+    directory = Path(shutil.copytree(originals[1], tmp_path / "bad"))
+    manifest = json.loads((directory / "construction.json").read_text())
+    other = CONSTRUCTIONS["coin-change"](amount=4)
+    manifest |= {"construction": other.name, "params": other.params()}
+    manifest["promise"]["language"]["tokens"] = other.letters()
+    (directory / "construction.json").write_text(canonical_json(sealed(manifest, directory)))
+    monkeypatch.setattr(saved, "proof_of", lambda built: pytest.fail("what cannot be run is proved"))
+    name, said = verdict(directory)
+    wanted = other.letters() + 2  # padding and what is unknown
+    assert name == "failed" and said[-1].endswith(f"its weights score 9 tokens, and its circuit has {wanted}"), said
 
 
 def test_no_file_beside_the_weights_counts_as_weights(originals: list[Path], tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
+from tests.automata.groups import cyclic, group_table, symmetric
 from tests.automata.tables import answers
-from tests.automata.test_turning import cyclic, group_table, symmetric
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}

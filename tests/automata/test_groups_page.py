@@ -11,7 +11,7 @@ from compiler.automata.images import images
 from compiler.automata.splitting import longest
 from compiler.automata.table import minimal
 from compiler.automata.turning import turning_cascade
-from tests.automata.test_turning import ALL_LETTERS, group_table
+from tests.automata.groups import ALL_LETTERS, group_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "groups.md").read_text("utf-8")
 ROWS = re.findall(r"^\| (\w_\d) \| (\d+) \| (\d) \| (\d) \|$", PAGE, re.MULTILINE)

@@ -17,7 +17,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
-from tests.automata.test_turning import alternating, cyclic, group_table, symmetric
+from tests.automata.groups import alternating, cyclic, group_table, symmetric
 
 GROUPS = ["parity", "tomita-3", "tomita-5", "aaaa-star", "abab-star", "modulo-5", "cycle-5", "s3", "s4", "a5"]
 EVERY = {"C_5": cyclic(5), "S_3": symmetric(3), "A_5": alternating(5)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import pytest
 
@@ -17,36 +17,7 @@ from compiler.automata.table import Table, minimal
 from compiler.automata.turning import Machine, turning_cascade, turnings
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
-
-
-def group_table(elements: list[tuple[int, ...]]) -> Table:
-    """The word problem with *every* element as a letter: the state is the product so far, and so is the answer."""
-    place = {g: i for i, g in enumerate(elements)}
-    names = tuple(f"g{i}" for i in range(len(elements)))
-    following = tuple(tuple(place[behind(g, x)] for x in elements) for g in elements)
-    return Table(names, following, 0, names, names)
-
-
-def symmetric(n: int) -> list[tuple[int, ...]]:
-    return list(permutations(range(n)))
-
-
-def alternating(n: int) -> list[tuple[int, ...]]:
-    return [p for p in permutations(range(n)) if len(swaps(p)) % 2 == 0]
-
-
-def cyclic(n: int) -> list[tuple[int, ...]]:
-    return [tuple((i + k) % n for i in range(n)) for k in range(n)]
-
-
-ALL_LETTERS = {
-    "C_2": (cyclic(2), [1]),
-    "C_3": (cyclic(3), [2]),
-    "C_5": (cyclic(5), [1, 2]),
-    "S_3": (symmetric(3), [2]),
-    "A_5": (alternating(5), [4]),
-    "S_5": (symmetric(5), [4]),
-}
+from tests.automata.groups import ALL_LETTERS, alternating, cyclic, group_table, symmetric
 
 
 def wrong_answers(cascade: Cascade, table: Table, letters: int, seed: int = 0) -> int:

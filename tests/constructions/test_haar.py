@@ -148,7 +148,8 @@ def test_the_neighbourhood_cannot_be_left_out():
 def test_theorem_1_on_the_grid(j, k, bins):
     for factor in (1, 1.7, 10, 1e4):
         assert grid_error(j, k, factor * exact_slope(bins), bins) == 0
-    assert grid_error(j, k, 0.01 * exact_slope(bins), bins) > 0
+    if j:  # a start at 0 has no bin before it, and one beside a 1 hides what is small
+        assert grid_error(j, k, 0.82 * exact_slope(bins), bins) > 0
 
 
 def test_the_report_is_plain():

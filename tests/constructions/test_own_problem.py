@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from compiler import generate
+from compiler import generate, maximum, minimum
 from constructions.__main__ import main
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
+from constructions.checkpoints.guarantee import proof_of
 from constructions.command.cli import app
 from constructions.copy_dp.local_inputs import OwnLocalOnLetters
 from constructions.copy_dp.local_problem import LocalProblem
@@ -333,6 +334,33 @@ def test_an_m_local_problem_that_reads_its_input(arch: str):
     built = build(OwnLocalOnLetters(loot, arch=arch))
     results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
     assert artifact.passed(built, results) and results.popitem()[1].sequences >= 340
+
+
+def alternating(most, least, values, beside):
+    """The least of the greatest of the least of … of some numbers."""
+    found = values[0]
+    for i, value in enumerate(values):
+        found = most(found, value + beside[i]) if i % 2 else least(found, value + beside[i] + 1)
+    return least(found, 7)
+
+
+@pytest.mark.parametrize("letters", ["", "abc"])
+def test_an_m_local_problem_of_thirteen_blocks_is_proved(letters: str):
+    """A DPProblem as deep is not: the search stops at its budget (the page)."""
+    deep = {"reach": 3, "terms": range(1, 5), "letters": letters, "reads": range(0, -7, -1), "blank": 0}
+    twice = lambda values: [values[i % 3] for i in range(7)]
+    given = deep if letters else {"reach": 8, "terms": 6}
+    rule = (
+        (lambda most, least: lambda index, values, read: alternating(most, least, twice(values), read))
+        if letters
+        else (lambda most, least: lambda index, values: alternating(most, least, values, [index == 0] * 8))
+    )
+    problem = LocalProblem("deep", largest=7, transition=rule(maximum, minimum), plain=rule(max, min), **given)
+    built = build((OwnLocalOnLetters if letters else OwnLocal)(problem))
+    assert len(built.compiled.blocks) == 13
+    assert proof_of(built)[1].startswith("proved from the weights: every score is the circuit's")
+    results = artifact.verify(built, built.stack(), "random", 5, seed=0)
+    assert artifact.passed(built, results)
 
 
 def test_letters_before_and_behind_a_place_are_read():

@@ -192,6 +192,19 @@ def test_a_model_over_numbers_has_a_page_that_says_so(tmp_path: Path) -> None:
         assert "cannot be stepped through" in found["said"] and "polynomial.py" in found["said"]
 
 
+def test_a_page_says_for_which_inputs_it_is(page: Path, tmp_path: Path) -> None:
+    """A circuit of every length has no number to write there, which once left its whole page empty."""
+    entries()["last-name"].write(tmp_path / "last-name")
+    assert run("report", str(tmp_path / "last-name"), "--out", str(tmp_path / "page.html")) == 0
+    for one, length in ((page, "up to 12 tokens"), (tmp_path / "page.html", "of every length")):
+        data = json.loads(re.search(r'id="data">(.*?)</script>', one.read_text("utf-8"))[1])
+        assert all(isinstance(said, str) for said in data["promise"].values())
+        assert data["promise"]["inputs"].endswith(f"; {length}, in float32.")
+        if CHROMIUM is not None:
+            found = titled(one, "document.title = JSON.stringify([at('promise').innerText, at('where').textContent]);")
+            assert data["promise"]["inputs"] in found[0] and found[1].startswith("position ")
+
+
 def test_too_many_weights_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(two_brackets.circuit(), "mamba").save(tmp_path / "two")
     monkeypatch.setattr("constructions.report.weights.MOST_WEIGHTS", 3)
@@ -237,7 +250,7 @@ def test_the_index_is_searched_in_a_browser(index: Path, width: int) -> None:
         """,
         width,
     )
-    assert found["count"] == "1 of 277 circuits" and found["links"] == ["#at-least-3", "at-least-3.html"]
+    assert found["count"] == f"1 of {len(entries())} circuits" and found["links"] == ["#at-least-3", "at-least-3.html"]
     assert "def at_least" in found["text"] and "The same answers in plain Python" in found["text"] and found["wide"]
 
 

@@ -5,8 +5,10 @@ the measured numbers, and these come from the counterexample: other constants gi
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -74,6 +76,18 @@ def test_the_constants_belong_to_statements() -> None:
 def test_the_page_shows_what_is_measured() -> None:
     found = page([(truth, measured(truth)) for truth in TRUTHS])
     assert PAGE.read_text() == found, "run `python -m constructions.truths.page`"
+
+
+def test_the_changelog_tells_what_was_withdrawn_and_what_moved_where() -> None:
+    """And these are no statements any more; those that it calls new or corrected are."""
+    root, names = Path(__file__).parents[2], {truth.name for truth in TRUTHS}
+    text = (root / "CHANGELOG.md").read_text("utf-8")
+    told = re.search(r"Withdrawn,(.*?)Moved,(.*?)New:(.*?)Corrected:(.*?)\n- ", text, re.DOTALL)
+    assert told is not None
+    withdrawn, moved, new, corrected = (set(re.findall(r"`([a-z-]+)`", part)) for part in told.groups())
+    assert {"printed-constants", "signs-pass-silu"} == withdrawn and "adjacent-keys" in moved
+    assert not names & (withdrawn | moved) and names >= new | corrected and new and corrected
+    assert all((root / page).is_file() for page in re.findall(r"docs/[a-z-]+\.md", told[2]))
 
 
 def test_names_are_distinct_and_others_refused() -> None:

@@ -71,6 +71,15 @@ def test_verify_and_prove_hold_with_the_key_and_without(place, arch, capsys):
         assert (place / f"{arch}-back" / file.name).read_bytes() == file.read_bytes(), file.name
 
 
+def test_the_key_of_other_weights_is_told_as_such(place, capsys):
+    other, wrong = place / "mamba-other", key(place, "mamba2")
+    assert run("prove", other, "--key", wrong) == 1
+    said = capsys.readouterr().out
+    assert f"not proved with --key {wrong}: this is not the key of the weights in {other}" in said.replace("\n", " ")
+    assert run("verify", other, "--key", wrong, "--samples", 2) == 1
+    assert "this is not the key of its weights" in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_the_same_seed_gives_the_same_bytes(place, tmp_path):
     for name, seed in (("new/again", 1), ("new/third", 2)):
         assert run("disguise", place / "mamba", "--out", tmp_path / name, "--seed", seed, "--samples", 20) == 0

@@ -11,7 +11,7 @@ import pytest
 from compiler.analysis.domains.known import Domains
 from compiler.driver import compile
 from compiler.exactness.compare import Miscompiled
-from compiler.exactness.domains_held import outside
+from compiler.exactness.domains_held import first_outside, outside
 from compiler.language import operations as ops
 from compiler.language.operations import flags
 from compiler.language.stream import Stream
@@ -41,6 +41,10 @@ def test_each_part_of_a_domain_is_held(name: str) -> None:
     change, reason = WRONG[name]
     found = outside(replace(replace(TRUE, l1=Fraction(7, 2)), **change), VALUES, 0.0)
     assert found is not None and reason in found
+    holds = replace(TRUE, l1=Fraction(7, 2))
+    domains = [replace(holds, units=np.zeros(2)), holds, replace(holds, **change), holds]
+    assert first_outside(domains, [VALUES] * 4, [0.0] * 4) == (2, found)
+    assert first_outside([holds] * 3, [VALUES] * 3, [0.0] * 3) is None
 
 
 def _unequal(flag: Stream, other: Stream) -> bool:

@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=300, help="how many programs")
     parser.add_argument("--start", type=int, default=0, help="the seed of the first; the others follow it")
     parser.add_argument("--seeds", nargs="+", type=int, help="these programs instead")
+    parser.add_argument("--refused", action="store_true", help="with --json: the reasons of each program as well")
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=["mamba", "mamba2"])
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=["float32"])
     parser.add_argument("--forms", nargs="+", choices=FORMS, default=["bare"])
@@ -43,7 +44,9 @@ def main() -> int:
         arguments.device,
     )
     if arguments.json:
-        print(json.dumps({"start": arguments.start} | report.to_json(), indent=1, ensure_ascii=False))
+        refused = {"refused": report.refused} if arguments.refused else {}
+        found = {"start": arguments.start} | report.to_json() | refused
+        print(json.dumps(found, indent=1, ensure_ascii=False))
     else:
         _print(report, time.perf_counter() - started)
     return 1 if report.failures else 0

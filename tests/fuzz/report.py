@@ -22,11 +22,13 @@ class Report:
     verdicts: Counter = field(default_factory=Counter)
     reasons: Counter = field(default_factory=Counter)
     examples: dict[str, int] = field(default_factory=dict)
+    refused: dict[int, list[str]] = field(default_factory=dict)
     failures: list[dict] = field(default_factory=list)
 
     def add(self, seed: int, found: Sequence[Outcome]) -> None:
         self.programs += 1
         self.compiled += any(outcome.verdict == "exact" for outcome in found)
+        self.refused[seed] = []
         for outcome in found:
             where = " ".join(filter(None, (outcome.target, outcome.dtype, outcome.form))) or "writing it"
             self.verdicts[f"{where}: {outcome.verdict}"] += 1
@@ -34,6 +36,7 @@ class Report:
                 kind = f"{outcome.target}: {classified(outcome.reason)}"
                 self.reasons[kind] += 1
                 self.examples.setdefault(kind, seed)
+                self.refused[seed] += [] if kind in self.refused[seed] else [kind]
 
     def to_json(self) -> dict:
         """Plain values, the most frequent reasons first."""

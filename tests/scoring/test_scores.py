@@ -4,31 +4,37 @@ file."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import MambaConfig, MambaForCausalLM
+from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
 from compiler import CheckpointError, compile
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
 from constructions.scoring.build import problem_of
-from constructions.scoring.circuits import CIRCUITS, circuit
 from constructions.scoring.evaluate import score
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
+from constructions.scoring.methods.recurrence import mixers, recurrence
 from constructions.scoring.methods.relevance import linear
-from constructions.scoring.problem import Featurizer, Found
+from constructions.scoring.problem import Featurizer, Found, NothingFound
 from constructions.scoring.sites import read_all
-from constructions.scoring.table import COLUMNS, KINDS, on_page
+from constructions.scoring.table import COLUMNS, TWINS, on_page
 from constructions.scoring.truth import Truth
-from constructions.scoring.twin import exchanged, fresh, trained
+from constructions.scoring.twin import behind_first, exchanged, fresh, onwards, trained
 from constructions.scoring.twins_saved import read_twin, write_twin
+from constructions.zoo.collection import entries
 from tests.tracing.models import NAMED as CASES
 
 ROOT = Path(__file__).parents[2]
 KEPT = json.loads((ROOT / "docs" / "scores.json").read_text("utf-8"))
+
+
+def circuit(name: str):
+    return entries()[name].circuit()
 
 
 def run(*arguments: object) -> int:
@@ -37,9 +43,9 @@ def run(*arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """A flip-flop, plain and disguised."""
+    """The name that stood last, of three: plain and disguised."""
     place = tmp_path_factory.mktemp("scores")
-    compile(circuit("flip-flop"), "mamba").save(place / "plain")
+    compile(circuit("last-name"), "mamba").save(place / "plain")
     assert run("disguise", place / "plain", "--out", place / "hidden", "--seed", 1, "--samples", 10) == 0
     return place
 
@@ -88,8 +94,16 @@ def test_patching_finds_the_channels_of_a_plain_circuit(place):
     assert score(one, found_by("activation-patching", one)).area > 0.9
 
 
+def test_the_method_of_the_page_runs(place, tmp_path):
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "scores.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "my_method.py").write_text(program, "utf-8")
+    one = problem(place, "plain")
+    found = score(one, found_by(f"{tmp_path / 'my_method.py'}:find", one))
+    assert found.area == 1 and found.interchange > 0.9
+
+
 def two_blocks(place: Path, kind: str):
-    compile(circuit("at-least"), "mamba").save(place / "two")
+    compile(circuit("at-least-3"), "mamba").save(place / "two")
     if kind == "plain":
         return problem_of(place / "two")
     assert run("disguise", place / "two", "--out", place / "other", "--seed", 1, "--samples", 10) == 0
@@ -125,18 +139,24 @@ def test_an_edge_is_used_where_its_reader_feels_the_channel(kind, tmp_path):
         score(one, Found(edges=[np.zeros(3)]))
 
 
-def ordinary() -> MambaForCausalLM:
-    """A Mamba of ordinary initialisation without biases: what is relevant stands at the embedding alone."""
+def ordinary(mixer: str) -> MambaForCausalLM | Mamba2ForCausalLM:
+    """A model of ordinary initialisation without biases: what is relevant stands at the embedding alone."""
     torch.manual_seed(0)
-    config = MambaConfig(
-        vocab_size=9, hidden_size=16, state_size=4, num_hidden_layers=3, use_conv_bias=False, layer_norm_epsilon=0.0
-    )
-    return MambaForCausalLM(config).eval()
+    sizes = {"vocab_size": 9, "hidden_size": 16, "num_hidden_layers": 3, "use_conv_bias": False}
+    if mixer == "mamba":
+        return MambaForCausalLM(MambaConfig(**sizes, state_size=4, layer_norm_epsilon=0.0)).eval()
+    heads = {"num_heads": 4, "head_dim": 8, "n_groups": 2, "chunk_size": 4}
+    return Mamba2ForCausalLM(Mamba2Config(**sizes, **heads, state_size=6, layer_norm_epsilon=0.0)).eval()
 
 
-def test_relevance_is_neither_made_nor_lost():
+def some_ids() -> torch.Tensor:
+    return torch.randint(0, 9, (2, 7), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("mixer", ["mamba", "mamba2"])
+def test_relevance_is_neither_made_nor_lost(mixer):
     """The logit that is asked for stands, whole, at the embedding, and the forward pass is the model's own."""
-    model, ids = ordinary(), torch.randint(0, 9, (2, 7), generator=torch.Generator().manual_seed(1))
+    model, ids = ordinary(mixer), some_ids()
     stream = model.backbone.embeddings(ids).detach().requires_grad_()
     plain = model(inputs_embeds=stream, use_cache=False).logits
     with linear(model):
@@ -149,15 +169,36 @@ def test_relevance_is_neither_made_nor_lost():
     assert abs(float((gradient * stream).sum().detach() - asked.detach())) > 0.1 * abs(float(asked.detach()))
 
 
-def test_relevance_finds_channels_and_refuses_other_blocks(place, tmp_path):
-    assert score(problem(place, "plain"), found_by("mamba-lrp", problem(place, "plain"))).area == 1
-    compile(circuit("flip-flop"), "mamba2").save(tmp_path / "two")
-    with pytest.raises(ValueError, match="blocks of Mamba"):
-        found_by("mamba-lrp", problem_of(tmp_path / "two"))
+@torch.no_grad()
+@pytest.mark.parametrize("mixer", ["mamba", "mamba2"])
+def test_the_hidden_attention_times_the_channels_is_what_states_put_out(mixer):
+    """Held to what out_proj of the library's own block reads, gate and norm included."""
+    model, ids, read = ordinary(mixer), some_ids(), []
+    one = mixers(model, "a method")[1]
+    one.register_forward_pre_hook(lambda module, given: read.append(given[0]))
+    one.out_proj.register_forward_pre_hook(lambda module, given: read.append(given[0]))
+    model(ids, use_cache=False)
+    parts = recurrence(one, read[0])
+    attention = parts.attention()
+    assert attention.shape == (2, 32, 7, 7) and not attention.triu(1).any()
+    put = torch.einsum("ndij,njd->nid", attention, parts.x) + parts.skip * parts.x
+    assert torch.allclose(put, parts.scanned(), atol=1e-5)
+    whole = one.norm(put, parts.gate) if mixer == "mamba2" else put * torch.nn.functional.silu(parts.gate)
+    assert torch.allclose(whole, read[1], atol=1e-5)
+
+
+def test_methods_that_look_inside_blocks_find_channels_and_refuse_other_blocks(place, tmp_path):
+    compile(circuit("last-name"), "mamba2").save(tmp_path / "two")
+    compile(CASES["accepted"].build(), "gated-deltanet").save(tmp_path / "other")
+    one, two, other = problem(place, "plain"), problem_of(tmp_path / "two"), problem_of(tmp_path / "other")
+    for method in ("mamba-lrp", "hidden-attention"):
+        assert score(one, found_by(method, one)).area == score(two, found_by(method, two)).area == 1
+        with pytest.raises(ValueError, match="blocks of Mamba"):
+            found_by(method, other)
 
 
 def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path):
-    truth = Truth(compile(circuit("flip-flop"), "mamba"))
+    truth = Truth(compile(circuit("last-name"), "mamba"))
     twin = trained(truth, seed=0, steps=2)
     write_twin(twin, place / "plain", tmp_path / "twin")
     again, _ = read_twin(tmp_path / "twin")
@@ -166,13 +207,26 @@ def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path)
     assert torch.equal(twin.model(ids).logits, again.model(ids).logits)
     one = problem_of(tmp_path / "twin")
     assert (one.used[0] == 1).sum() == 4 and (one.used[0] == 0).sum() == 28
+    assert [e.reader.path for e in one.given.edges] == ["backbone.layers.1.norm", "backbone.norm_f"]
+    assert (one.edges_used[0] == one.used[0]).all() and not one.edges_used[1].any()
+    assert [len(each) for each in found_by("activation-patching", one).edges] == [32, 32]
+    block, head = (e.reader for e in one.given.edges)
+    with torch.no_grad():
+        here = behind_first(one.given.model, ids)
+        there = here.roll(1, dims=0)
+        for reader, streams in ((block, (here, there)), (head, (there, here))):  # what trains an edge, and what cuts it
+            with reader.changed(one.given.model, lambda x: x + there - here):
+                logits = one.given.model(ids, use_cache=False).logits
+            assert torch.allclose(onwards(one.given.model, *streams), logits, atol=1e-5)
+    with pytest.raises(NothingFound, match="lanes"):
+        found_by("hidden-attention", one)
     base, source = torch.zeros(1, 1, 32), torch.ones(1, 1, 32)
     assert exchanged(base, source, [3, 5]).sum() == 2
     assert all(fresh(truth, 1).lanes[name] != lanes for name, lanes in twin.lanes.items())
 
 
 def test_every_circuit_has_a_variable_and_its_interchange_changes_answers():
-    for name in CIRCUITS:
+    for name in TWINS:
         truth = Truth(compile(circuit(name), "mamba"))
         ids = truth.draw(40, 12, 1)
         for variable in truth.variables:
@@ -206,6 +260,6 @@ def test_the_page_has_the_table_of_the_file():
     assert page == on_page(page, KEPT)
     oracle = [row for row in KEPT["rows"] if row["method"] == ORACLE]
     assert oracle and all(
-        row[c] in (1, None) or abs(row[c] - 1) < 1e-9 for row in oracle for c in COLUMNS if row["kind"] != KINDS[2]
+        row[c] in (1, None) or abs(row[c] - 1) < 1e-9 for row in oracle for c in COLUMNS if row["kind"] != "twin"
     )
     assert {row["method"] for row in KEPT["rows"]} == {ORACLE, *METHODS}

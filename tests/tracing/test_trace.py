@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import tracing
 from compiler import compile, load
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.generate import transformers_model
+from compiler.tracing.hooks import hooks
 from compiler.tracing.variables import NoVariable
 from constructions.scoring.sites import Site, read_all
+from constructions.zoo.collection import entries
 from examples.gallery import bracket_depth
 from examples.programs import two_brackets
-from tests.tracing.models import MIXERS, NAMED, brackets, case, depth
+from tests.tracing.models import MIXERS, NAMED, brackets, case, depth, truth_of
 
 
 def stacks(word: list[str]) -> list[list[str]]:
@@ -127,6 +130,22 @@ def test_looking() -> None:
         trace.block(4)
 
 
+def test_a_hook_that_is_not_there_says_why() -> None:
+    truth = brackets("mamba")
+    found = hooks(truth)
+    assert found["stack"].name == "stack" and "stak" not in found
+    other = next(name for v in truth.variables if v.name == "stack" for name in v.names if name != "stack")
+    assert found[other] is found["stack"]
+    with pytest.raises(NoVariable, match="no variable 'stak'; did you mean 'stack'"):
+        found["stak"]
+    output = next(v for v in truth.variables if v.stream is truth.compiled.source.output)
+    with pytest.raises(NoVariable, match="is the output, which stands in the model's logits"):
+        found[output.name]
+    lock = truth_of(compile(entries()["lock"].circuit(), "mamba"))
+    with pytest.raises(NoVariable, match="'asked == 1' is computed within a block and stands on no lane"):
+        hooks(lock)["asked == 1"]
+
+
 def test_an_input_outside_the_promise_is_marked() -> None:
     truth = brackets("mamba")
     assert truth.trace(truth.ids(") ("), {}).outside == [
@@ -168,3 +187,8 @@ def test_a_checkpoint_is_traced_whose_library_has_other_names(target: str, tmp_p
         changed.blocks[0].A_log[0] += 1
     with pytest.raises(CheckpointError, match="mixer.A_log are not those that circuit.json compiles to"):
         changed.trace(word[0].tolist())
+
+
+def test_a_trace_of_ten_thousand_tokens_takes_under_a_second_beyond_the_forward_pass() -> None:
+    found = tracing.measured("mamba", rounds=1)
+    assert 0 < found["trace, all read"] - found["forward"] < 1  # CPU seconds; 0.1 are usual

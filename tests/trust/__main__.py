@@ -3,6 +3,8 @@
 python -m tests.trust                      what neither docs/trust.json nor out/trust has, then the page
 python -m tests.trust --share 0.01         a hundredth of each
 python -m tests.trust fuzz hostile         these parts only, then the page of all results
+python -m tests.trust "again refusals"     of what is run again, this only
+python -m tests.trust --workers 8          eight chunks at once; with --scheduler ADDRESS on other machines
 python -m tests.trust --page               only the page, from what is there
 python -m tests.trust --page --store A --store B   the same, with what two other folders have
 """
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from tests.trust.page import page
 from tests.trust.parts import PARTS
-from tests.trust.store import ROOT, again, collect, collect_again, run
+from tests.trust.store import AGAIN, ROOT, again, collect, collect_again, run
 
 NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
 
@@ -25,22 +27,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.trust", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join((*PARTS, *map(repr, AGAIN))))
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of every part")
     parser.add_argument("--store", type=Path, action="append", help="a folder with results; new ones go to the first")
+    parser.add_argument("--workers", type=int, help="so many chunks at once, each in a process of its own")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="by the workers of dask.distributed there")
     parser.add_argument("--page", action="store_true", help="run nothing")
     options = parser.parse_args()
     for name in options.parts:
-        if name not in PARTS:
-            parser.error(f"{name!r} is none of {', '.join(PARTS)}")
+        if name not in PARTS and name not in AGAIN:
+            parser.error(f"{name!r} is none of {', '.join((*PARTS, *AGAIN))}")
     tell = lambda line: print(line, flush=True)
     stores = options.store or [ROOT / "out" / "trust"]
     record = json.loads(NUMBERS.read_text("utf-8"))
-    for name in () if options.page else options.parts or PARTS:
-        run(PARTS[name], stores, record, options.share, tell)
+    wanted = [PARTS[name] for name in options.parts or PARTS if name in PARTS]
+    try:
+        run([] if options.page else wanted, stores, record, options.share, tell, options.workers, options.scheduler)
+    except ValueError as reason:  # of the cluster; what came before is kept
+        parser.error(str(reason))
     found = collect(stores, PARTS, record)
     if not options.page:
-        again(stores, found, tell)
+        again(stores, found, tell, [name for name in options.parts if name in AGAIN] or AGAIN)
     write(found | collect_again(stores, record))
     return 0
 

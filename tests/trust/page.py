@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tests.trust.parts import PARTS
 from tests.trust.reasons import REASONS_OF_MUTANTS
+from tests.trust.refusals import SHOWN, TODAY, refusals, today
 from tests.trust.store import AGAIN, UNPROVED, failed
 from tests.verify.checker.faults import UNCHANGED
 
 HEAD = """# What was tried against it
 
 `make trust` runs what is counted here and writes this page from `docs/trust.json`; it is not edited by hand. Cases are
-numbered: the same number is the same case on every machine. `docs/trust.json` says which were run. So it can be stopped
-and goes on where it was, on another machine too; `make trust SHARE=0.01` runs a hundredth of everything.
+numbered: at one commit the same number is the same case on every machine, and of random programs a test keeps it so at
+later ones. `docs/trust.json` says which were run. So it can be stopped and goes on where it was, on another machine
+too; `make trust SHARE=0.01` runs a hundredth of everything.
 
 What is *proved* of a checkpoint, and on what the proof rests, stands in [proofs](proofs.md). This page is about the
 programs themselves: does the compiler ever give weights that say something else, and would the checker believe them?
@@ -49,13 +50,14 @@ OUTCOMES = {
     "same weights": "no circuit that goes through it has other weights",
     "not reached": "no circuit of the list goes through it",
 }
+UNSETTLED = ("4053d9f", "07cfd2c5c1")
 ASKED = {"plants": 5000, "mutation": 200}  # where there are more cases, not all of which come to anything
-REASONS = 30
 
 
 def page(numbers: dict[str, Any]) -> str:
     """The text of docs/trust.md."""
     sections = [HEAD, _summary(numbers), _short(numbers)]
+    sections += [write(numbers[name]["result"], numbers) for name, write in PROGRAMS.items() if name in numbers]
     sections += [write(numbers[name]["result"]) for name, write in SECTIONS.items() if name in numbers]
     return "\n".join(sections)
 
@@ -98,7 +100,10 @@ def _short(numbers: dict) -> str:
             lines.append(f"- {WHAT[name]}: {asked - ran:,} of {asked:,} were not run.")
         for failure in numbers.get(name, {}).get("result", {}).get("failures", ()):
             lines.append(f"- {WHAT[name]}: {_failure(failure)}")
-    lines += [line for name in AGAIN if name != UNPROVED for line in _again(name, numbers)]
+    lines += [line for name in AGAIN if name not in (UNPROVED, *TODAY) for line in _again(name, numbers)]
+    lines += [
+        f"- run again, {_failure(f)}" for name in TODAY if name in numbers for f in numbers[name]["result"]["failures"]
+    ]
     lines += _asked_again(numbers)
     lines += [
         f"- not proved at {u['commit']}: `{name}`: {u['reason']}" for name, u in sorted(_unproved(numbers).items())
@@ -153,53 +158,59 @@ def _failure(failure: str | dict) -> str:
     return f"seed {failure['seed']}: {failure['verdict']} ({' '.join(failure['where'])}): {failure['reason']}"
 
 
-def _programs(title: str, note: str, result: dict) -> str:
+def _programs(title: str, note: str, result: dict, numbers: dict) -> str:
     verdicts: dict[str, dict[str, int]] = {}
     for key, count in result["verdicts"].items():
         where, verdict = key.rsplit(": ", 1)
         verdicts.setdefault(where, {})[verdict] = count
     names = sorted({verdict for counts in verdicts.values() for verdict in counts})
     rows = [(where, *(counts.get(name, 0) for name in names)) for where, counts in sorted(verdicts.items())]
-    reasons: dict[str, tuple[int, int, set[str]]] = {}
-    for entry in result["reasons"]:
-        target, _, reason = entry["reason"].partition(": ")
-        reason = re.sub("('…' → '…', )+", "", reason)
-        count, seed, targets = reasons.get(reason, (0, entry["seed"], set()))
-        reasons[reason] = count + entry["count"], min(seed, entry["seed"]), targets | {target or "the language"}
-    most = sorted(reasons.items(), key=lambda item: (-item[1][0], item[0]))
-    told = [(n, f"seed {seed}", ", ".join(sorted(by)), reason) for reason, (n, seed, by) in most[:REASONS]]
-    rest = sum(count for _, (count, *_) in most[REASONS:])
+    found = refusals(result)
+    told = [
+        (refusal.count, f"seed {refusal.seed}", ", ".join(sorted(refusal.by)), refusal.reason, today(refusal, numbers))
+        for refusal in found[:SHOWN]
+    ]
+    rest = sum(refusal.count for refusal in found[SHOWN:])
     return (
         f"## {title}\n\n{note}\n{result['programs']:,} programs, {result['compiled']:,} of them exact somewhere.\n\n"
         + table(("where", *names), rows)
         + "\n*accepted*: the program mixes kinds that the documentation does not, so only a crash would count.\n"
-        + "\nThe most frequent reasons of refusals, and the seed of one program each:\n\n"
-        + table(("refused", "for example", "by", "reason"), told)
-        + (f"\nAnd {len(most) - REASONS:,} other reasons, {rest:,} times.\n" if rest else "")
+        + f"\nThe most frequent reasons of refusals, and the seed of one program each{_when(numbers)}:\n\n"
+        + table(("refused", "for example", "by", "reason", "of this one today"), told)
+        + (f"\nAnd {len(found) - SHOWN:,} other reasons, {rest:,} times.\n" if rest else "")
     )
 
 
-def _fuzz(result: dict) -> str:
-    note = "Their meaning is computed by an evaluator in fractions that shares no code with the compiler."
-    return _programs("Random programs", note, result)
+def _when(numbers: dict) -> str:
+    commits = sorted({commit for name in TODAY if name in numbers for commit in numbers[name]["commits"]})
+    return f", which was run again at commit {', '.join(commits)}" if commits else ""
 
 
-def _forms(result: dict) -> str:
+def _fuzz(result: dict, numbers: dict) -> str:
+    note = (
+        "Their meaning is computed by an evaluator in fractions that shares no code with the compiler. Programs run\n"
+        f"at {' and '.join(UNSETTLED)} were drawn before the generator was settled: their numbers name others\n"
+        "today. Those that failed are kept as they were, and a test runs them."
+    )
+    return _programs("Random programs", note, result, numbers)
+
+
+def _forms(result: dict, numbers: dict) -> str:
     note = "Every target, dtype and form: bare modules, language models, step by step, and transformers' own code."
-    return _programs("Random programs in every form", note, result)
+    return _programs("Random programs in every form", note, result, numbers)
 
 
-def _joined(result: dict) -> str:
+def _joined(result: dict, numbers: dict) -> str:
     note = "Streams are put side by side, and of what words make of them only some numbers are read."
-    return _programs("Random programs read in part", note, result)
+    return _programs("Random programs read in part", note, result, numbers)
 
 
-def _sizes(result: dict) -> str:
+def _sizes(result: dict, numbers: dict) -> str:
     note = (
         "Numbers stand at two sizes from 2^-130 to 2^127, drawn for each program. The models run on a CPU that\n"
         "flushes subnormal numbers to 0."
     )
-    return _programs("Random programs with numbers of any size", note, result)
+    return _programs("Random programs with numbers of any size", note, result, numbers)
 
 
 def _hostile(result: dict) -> str:
@@ -356,9 +367,10 @@ def _times(result: dict) -> str:
     )
 
 
+PROGRAMS = {"fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes}
 SECTIONS = {
-    "fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes, "plants": _plants, "programs": _of_programs,
-    "automata": _automata, "mutation": _mutation, "hostile": _hostile, "numbers": _numbers, "oversized": _oversized,
-    "proofs": _proofs, "answers": _answers, "blind": _blind, "certificates": _certificates,
+    "plants": _plants, "programs": _of_programs, "automata": _automata, "mutation": _mutation, "hostile": _hostile,
+    "numbers": _numbers, "oversized": _oversized, "proofs": _proofs, "answers": _answers, "blind": _blind,
+    "certificates": _certificates,
     "defaults": _defaults, "times": _times,
 }  # fmt: skip

@@ -86,6 +86,6 @@ PARTS = {
         Part("automata", 1000, 100, _counted("tests.automata.tampered")),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("defaults", 54, 18, _counted("tests.trust.defaults")),
-        Part("times", 4, 1, _counted("tests.trust.times")),
+        Part("times", 6, 1, _counted("tests.trust.times")),
     )
 }

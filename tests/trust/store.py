@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from constructions.command.reporting import write_whole
+from constructions.shards.engine import results
+from constructions.shards.shard import Shard
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import OVERSIZED, Part
 from tests.trust.ranges import Range, merged, missing
+from tests.trust.refusals import TODAY, shown
 
 ROOT = Path(__file__).resolve().parents[2]
 UNPROVED = "again plants"
@@ -28,6 +31,7 @@ AGAIN = {
     "again oversized": "files that asked for too much and failed",
     "again mutation": "mutants that nobody noticed",
     UNPROVED: "checkpoints that were not proved",
+    **dict.fromkeys(TODAY, "programs that are examples of a refusal"),
 }
 ONCE = "0-1.json"  # the file of what is run again
 
@@ -47,41 +51,72 @@ def _git(*arguments: str) -> str:
 # Running ----------------------------------------------------------------------------------------------
 
 
-def run(part: Part, stores: Sequence[Path], record: dict, share: float, tell: Callable[[str], None]) -> None:
-    """Run what neither the record nor a store has; results go to the first store.
+def run(
+    parts: Iterable[Part],
+    stores: Sequence[Path],
+    record: dict,
+    share: float,
+    tell: Callable[[str], None],
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> None:
+    """Run what neither the record nor a store has, here or by many processes; results go to the first store.
 
     A chunk without a result is told and left for the next run.
     """
-    folder = stores[0] / part.name
-    folder.mkdir(parents=True, exist_ok=True)
+    left = [shard for part in parts for shard in shards(part, stores, record, share)]
+    shared = workers is not None or scheduler is not None
+    here = ((shard, ran(**shard.arguments)) for shard in left)
+    for shard, chunk in results(left, workers, scheduler, tell) if shared else here:
+        if chunk["result"] is None:
+            tell(f"{shard.part} {shard.first}: no result ({chunk['why']})")
+            continue
+        folder = stores[0] / shard.part
+        folder.mkdir(parents=True, exist_ok=True)
+        keep(folder / f"{shard.first}-{shard.count}.json", chunk | {"cases": shard.count})
+        tell(f"{shard}: {len(chunk['result'].get('failures', ()))} failures")
+
+
+def shards(part: Part, stores: Sequence[Path], record: dict, share: float) -> Iterator[Shard]:
+    """What is left to run of a part, a process each."""
+    have = covered(part.name, stores, record)
     for start, count in part.chunks(share):
-        for first, last in missing((start, start + count), covered(part.name, stores, record)):
-            began, at = time.monotonic(), commit()
-            child = _child(part.command(first, last - first))
-            try:
-                result = json.loads(child.stdout)
-            except ValueError:
-                why = child.stderr.strip()[-500:]
-                tell(f"{part.name} {first}: no result (exit code {child.returncode}): {why}")
-                continue
-            seconds = round(time.monotonic() - began, 1)
-            content = {"commit": at, "cases": last - first, "seconds": seconds, "result": result}
-            keep(folder / f"{first}-{last - first}.json", content)
-            tell(f"{part.name} {first}–{last - 1}: {len(result.get('failures', ()))} failures")
+        for first, last in missing((start, start + count), have):
+            command = part.command(first, last - first)
+            yield Shard(part.name, first, last - first, "tests.trust.store:ran", {"command": command})
 
 
-def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None]) -> None:
-    """Run what failed or was not proved once more, with today's compiler and checker; kept under AGAIN."""
+def ran(command: list[str]) -> dict[str, Any]:
+    """What a process gives, and at which commit; the result is None, and why, where it gave none."""
+    began, at = time.monotonic(), commit()
+    child = _child(command)
+    try:
+        result, why = json.loads(child.stdout), ""
+    except ValueError:
+        result, why = None, f"exit code {child.returncode}: {child.stderr.strip()[-500:]}"
+    told = {"commit": at, "seconds": round(time.monotonic() - began, 1), "result": result}
+    return told | ({"why": why} if why else {})
+
+
+def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None], only: Iterable[str] = AGAIN) -> None:
+    """Run what failed, was not proved or is an example of a refusal once more, with today's compiler and checker.
+
+    Results are kept under the names of AGAIN. only: some of these.
+    """
     of_programs = [f for part in found.values() for f in part["result"].get("failures", ()) if isinstance(f, dict)]
+    refused = ["tests.fuzz", "--json", "--refused"]
+    everywhere = [*refused, "--targets", *TARGETS, "--dtypes", *DTYPES]
     commands = {
         "again": lambda names: [*_programs(of_programs), "--seeds", *names],
         "again hostile": lambda names: ["tests.artifact.hostile", "--json", "--numbers", *names],
         "again oversized": lambda names: ["tests.artifact.hostile", "--json", *OVERSIZED, "--numbers", *names],
         "again mutation": lambda names: ["benchmarks.mutation_guard", "--json", "--named", *names],
         UNPROVED: lambda names: ["tests.verify.checker.evidence", "--json", "--named", *names],
+        "again refusals": lambda names: [*refused, "--seeds", *names],
+        "again refusals in every form": lambda names: [*everywhere, "--seeds", *names],
     }
     for name, failing in failed(found).items():
-        if not failing:
+        if not failing or name not in only:
             continue
         at, child = commit(), _child(commands[name](failing))
         result = json.loads(child.stdout) | {"ran": failing}
@@ -89,12 +124,12 @@ def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None]) -> N
         content = {"commit": at, "cases": len(failing), "seconds": 0, "result": result}
         keep(stores[0] / name / ONCE, content)
         still = len(result["failures"]) + len(result.get("not proved", ()))
-        tell(f"{name}: {still} of {len(failing)} still {'are not' if name == UNPROVED else 'fail'}")
+        tell(f"{name}: {still} of {len(failing)} {'still are not' if name == UNPROVED else 'fail'}")
 
 
 def failed(found: dict) -> dict[str, list[str]]:
-    """What is run under each name of AGAIN: the seeds, the numbers of cases and the mutants that failed, and the
-    checkpoints that were not proved.
+    """What is run under each name of AGAIN: the seeds, the numbers of cases and the mutants that failed, the
+    checkpoints that were not proved, and the programs that the page names beside a reason.
     """
     failures = {name: part["result"].get("failures", ()) for name, part in found.items() if name not in AGAIN}
     seeds = {f["seed"] for of_part in failures.values() for f in of_part if isinstance(f, dict)}
@@ -105,6 +140,7 @@ def failed(found: dict) -> dict[str, list[str]]:
         "again oversized": cases("oversized"),
         "again mutation": list(dict.fromkeys(failures.get("mutation", ()))),
         UNPROVED: sorted(found.get("plants", {"result": {}})["result"].get("not proved", {})),
+        **{name: shown(found, parts) for name, parts in TODAY.items()},
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from benchmarks import mutation_guard
 from benchmarks.mutation import mutants
 from benchmarks.named_mutants import NAMED, mutant
+from compiler import CompileError
 from constructions.registry import CONSTRUCTIONS
 from tests.trust import store
 from tests.trust.__main__ import NUMBERS, PAGE
@@ -19,6 +21,7 @@ from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
 from tests.trust.ranges import merged, missing
 from tests.trust.reasons import REASONS_OF_MUTANTS
+from tests.trust.refusals import TODAY
 from tests.verify.checker.evidence import FAULTS, SMALL, jobs, title
 
 FAILURE = {"seed": 7, "verdict": "wrong", "where": ["mamba", "float32", "bare"], "reason": "it is 1"}
@@ -58,6 +61,7 @@ def test_what_was_run_again_is_told_and_what_was_not():
     assert store.failed(numbers) == {
         "again": ["7"], "again hostile": ["3", "4"], "again mutation": numbers["mutation"]["result"]["failures"],
         "again plants": [], "again oversized": ["5"],
+        "again refusals": ["3"], "again refusals in every form": [],
     }  # fmt: skip
     text = page(numbers)
     assert "- 1 failing programs were not run again." in text
@@ -75,6 +79,49 @@ def test_what_was_run_again_is_told_and_what_was_not():
     assert "The 1 mutants that nobody noticed were run again at commit ghi: none fails any more" in text
     assert "- Of these 1 are no longer in the source: a.py:2" in text
     assert "- 1 mutants that nobody noticed were not run again." in text
+
+
+def test_what_is_said_today_of_an_example_of_a_refusal():
+    """The same, another reason, or nothing any more: each target that refused it, and the language before them."""
+    old = [("mamba: too long", 3), ("mamba2: too long", 5), ("mamba2: real N", 4), (": it holds N", 6), (": no", 7)]
+    reasons = [{"reason": reason, "count": 9 - seed, "seed": seed} for reason, seed in old]
+    numbers = {"sizes": {"cases": 9, "commits": ["abc"], "result": RESULT | {"reasons": reasons}}}
+    assert store.failed(numbers)["again refusals"] == ["3", "4", "6", "7"] and "today |\n| 10 | seed 3" not in page(
+        numbers
+    )
+    said = {"3": ["mamba2: too long"], "4": ["mamba: wide"], "6": [": it holds '…' → '…', N"], "7": [": '…' → '…', no"]}
+    numbers["again refusals"] = {"cases": 4, "commits": ["def"], "result": {"failures": [FAILURE], "refused": said}}
+    text = page(numbers)
+    assert (
+        "seed of one program each, which was run again at commit def:" in text and "- run again, seed 7: wrong" in text
+    )
+    assert "| 10 | seed 3 | mamba, mamba2 | too long | the same |" in text
+    assert "| 5 | seed 4 | mamba2 | real N | compiled |" in text
+    assert "| 3 | seed 6 | the language | it holds N | the same |" in text
+    assert "| 2 | seed 7 | the language | no | the same |" in text
+    said["4"], said["6"], said["7"] = ["mamba2: other", "mamba2: more"], [], ["mamba: wide", "mamba2: wide"]
+    text = page(numbers)
+    assert "| real N | mamba2: other (and 1 more) |" in text and "| it holds N | compiled |" in text
+    assert "| no | mamba, mamba2: wide |" in text
+
+
+def test_the_examples_of_the_page_are_of_today():
+    """A reason that no compiler gives any more stands beside what it says now."""
+    record = json.loads(NUMBERS.read_text("utf-8"))
+    for name in TODAY:
+        assert record[name]["result"]["ran"] == store.failed(record)[name]
+        assert record[name]["result"]["refused"].keys() == {*store.failed(record)[name]}
+
+
+def test_no_program_that_failed_fails_any_more_as_it_was_kept():
+    """Whatever program its number names today: it is compiled, or refused."""
+    for found in json.loads(NUMBERS.read_text("utf-8")).values():
+        for failure in found["result"].get("failures", ()):
+            if isinstance(failure, dict):
+                names: dict = {}
+                with suppress(CompileError):  # a comparison that fails, and any other error, is none
+                    exec(failure["program"], names)
+                assert "circuit" in names
 
 
 def test_every_checkpoint_gets_its_plants_and_every_construction_has_one():
@@ -160,24 +207,34 @@ PART = Part("fuzz", 50, 20, lambda start, count: ["m", str(start), str(count)], 
 
 def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, ran: Ran):
     told: list[str] = []
-    store.run(PART, [tmp_path], {}, 0.3, told.append)
+    store.run([PART], [tmp_path], {}, 0.3, told.append)
     assert ran == [(100, 15)] and ran.pop()
-    store.run(PART, [tmp_path], {}, 1.0, told.append)
+    store.run([PART], [tmp_path], {}, 1.0, told.append)
     assert ran == [(115, 5), (140, 10), (120, 20)] and "no result" in told[3]
-    store.run(PART, [tmp_path], {}, 1.0, told.append)
+    store.run([PART], [tmp_path], {}, 1.0, told.append)
     assert ran[3:] == [(120, 20)]
     found = store.collect([tmp_path], ["fuzz", "kills"], {})
     assert found == {"fuzz": {"commits": ["abc+"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
 
 
+def test_chunks_are_shared_out_and_kept_as_they_come(tmp_path: Path):
+    """A part of `tests.trust` in two processes of its own: the same chunks as one after the other give."""
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    part = Part("fuzz", 4, 2, lambda start, count: ["tests.trust.counting", str(start), str(count)], first=100)
+    for place, workers in (("alone", None), ("shared", 2)):
+        store.run([part], [tmp_path / place], {}, 1.0, print, workers=workers)
+    alone, shared = (store.collect([tmp_path / place], ["fuzz"], {}) for place in ("alone", "shared"))
+    assert shared == alone and shared["fuzz"]["result"] == {"sum": 100 + 101 + 102 + 103}
+
+
 def test_what_the_record_has_is_neither_run_nor_counted_again(tmp_path: Path, ran: Ran):
     recorded = {"commits": ["old"], "cases": 17, "ranges": [[100, 115], [120, 122]], "result": {"n": 17}}
-    store.run(PART, [tmp_path], {"fuzz": recorded}, 1.0, print)
+    store.run([PART], [tmp_path], {"fuzz": recorded}, 1.0, print)
     assert ran == [(115, 5), (140, 10), (122, 18)]
     found = store.collect([tmp_path], ["fuzz"], {"fuzz": recorded})
     whole = {"fuzz": {"commits": ["abc+", "old"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
     assert found == whole == store.collect([tmp_path], ["fuzz"], whole)
-    store.run(PART, [tmp_path / "fresh"], found, 1.0, print)
+    store.run([PART], [tmp_path / "fresh"], found, 1.0, print)
     assert len(ran) == 3
 
 
@@ -190,7 +247,7 @@ def test_chunks_of_several_stores_are_added_and_none_twice(tmp_path: Path, ran: 
         store.keep(stores[place] / "fuzz" / f"{first}-{count}.json", content)
     found = store.collect(stores, ["fuzz"], {})["fuzz"]
     assert found["ranges"] == [[100, 120]] and found["result"] == {"n": 20}
-    store.run(PART, stores, {}, 0.5, print)
+    store.run([PART], stores, {}, 0.5, print)
     assert ran == [(120, 5)] and (stores[0] / "fuzz" / "120-5.json").exists()
 
 
@@ -252,7 +309,7 @@ def test_failures_of_the_record_are_run_again_and_the_last_word_stands(tmp_path:
     record = {"fuzz": {"commits": ["old"], "cases": 2, "ranges": [[0, 2]], "result": RESULT}}
     for told in ("1 still fail: seed 7", "none fails any more"):
         found = store.collect([tmp_path], PARTS, record)
-        store.again([tmp_path], found, print)
+        store.again([tmp_path], found, print, ["again"])
         record = found | store.collect_again([tmp_path], record)
         assert told in page(record)
         left.pop(0)

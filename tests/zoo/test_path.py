@@ -56,6 +56,12 @@ def test_transformers_answers_as_the_oracle(checkpoints: Path, name: str) -> Non
     assert asked
 
 
+def test_a_checkpoint_says_what_its_circuit_answers(checkpoints: Path) -> None:
+    said = json.loads((checkpoints / "only-b-6" / "construction.json").read_text("utf-8"))["answers"]
+    entry = entries()["only-b-6"]
+    assert (said["function"], said["says"]) == (entry.name, entry.says)
+
+
 @pytest.mark.parametrize("name", SAMPLE)
 def test_data_open_with_datasets_and_hold_every_variable(tmp_path: Path, name: str) -> None:
     datasets = pytest.importorskip("datasets")

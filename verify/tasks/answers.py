@@ -33,8 +33,8 @@ class AuthorsAnswers(Task):
         """The first longest sequences: nothing is drawn."""
         return Batch.of([row for row in self._rows if len(row[0]) == self.length][:count])
 
-    def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
-        return by_length(self._rows[:count], batch_size)
+    def random(self, count: int, seed: int, batch_size: int = 1024, first: int = 0) -> Iterator[Batch]:
+        return by_length(self._rows[first : first + count], batch_size)
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         return iter(self._rows)

@@ -100,14 +100,14 @@ class ChainTask(Task):
     def exhaustive(self, batch_size: int = 1024) -> Iterator[Batch]:
         return self._batches(map(self.ids, self.solver.prompts()), batch_size)
 
-    def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
+    def random(self, count: int, seed: int, batch_size: int = 1024, first: int = 0) -> Iterator[Batch]:
         """Chain i depends on the task, the seed and i only."""
         at_least("count", count, 1, "a batch holds at least one sequence")
-        return self._batches(self.cases(count, seed), batch_size)
+        return self._batches(self.cases(count, seed, first), batch_size)
 
-    def cases(self, count: int, seed: int) -> Iterator[tuple[list[int], list[int]]]:
+    def cases(self, count: int, seed: int, first: int = 0) -> Iterator[tuple[list[int], list[int]]]:
         """Random (prompt, chain) pairs as ids."""
-        for i in range(count):
+        for i in range(first, first + count):
             yield self.ids(self.solver.draw(np.random.default_rng([seed, i])))
 
     def _batches(self, cases: Iterable[tuple[list[int], list[int]]], batch_size: int) -> Iterator[Batch]:

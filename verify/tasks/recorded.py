@@ -43,9 +43,10 @@ class Recorded(Task):
         """The first rows: nothing is drawn."""
         return self._batch(0, count)
 
-    def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
-        for start in range(0, min(count, len(self.inputs)), batch_size):
-            yield self._batch(start, min(start + batch_size, count))
+    def random(self, count: int, seed: int, batch_size: int = 1024, first: int = 0) -> Iterator[Batch]:
+        last = min(first + count, len(self.inputs))
+        for start in range(first, last, batch_size):
+            yield self._batch(start, min(start + batch_size, last))
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         whole = self._batch(0, len(self.inputs))

@@ -104,27 +104,33 @@ class Task(ABC):
     def describe(self) -> str:
         """One line for a report: the domain and its parameters."""
 
-    def random(self, count: int, seed: int, batch_size: int = 1024) -> Iterator[Batch]:
-        """`count` random sequences in batches of `batch_size` (the last may be smaller).
+    def random(self, count: int, seed: int, batch_size: int = 1024, first: int = 0) -> Iterator[Batch]:
+        """`count` random sequences from number `first` on, in batches of `batch_size` (the last may be smaller).
 
         Sequence i depends on the task, the seed and i only: a larger count or another batch size gives the same start.
         """
         at_least("count", count, 1, "a batch holds at least one sequence")
         at_least("seed", seed, 0, "NumPy seeds are not negative")
         at_least("batch_size", batch_size, 1, "a batch holds at least one sequence")
-        return _cut(self._chunks(count, seed), batch_size)
+        at_least("first", first, 0, "sequences are numbered from 0 on")
+        return _cut(self._chunks(first, first + count, seed), batch_size)
 
     def exhaustive(self, batch_size: int = 1024) -> Iterator[Batch]:
         """Every sequence of the domain exactly once, in batches of `batch_size` (the last may be smaller)."""
         at_least("batch_size", batch_size, 1, "a batch holds at least one sequence")
         return _pack(self.rows(), batch_size)
 
-    def _chunks(self, count: int, seed: int) -> Iterator[Batch]:
-        """`count` sequences in chunks of a size that only the length decides, each from a generator of its own."""
+    def rows_from(self, first: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        """`rows` from number `first` on; a task with many rows goes there without making those before."""
+        return islice(self.rows(), first, None)
+
+    def _chunks(self, first: int, last: int, seed: int) -> Iterator[Batch]:
+        """Sequences in chunks of a size that only the length decides, each from a generator of its own."""
         size = max(1, min(_ROWS_PER_CHUNK, _TOKENS_PER_CHUNK // self.length))
-        for start in range(0, count, size):
+        for start in range(first // size * size, last, size):
             chunk = self.draw(np.random.default_rng([seed, start // size]), size)
-            yield Batch(chunk.tokens[: count - start], chunk.labels[: count - start])
+            wanted = slice(max(0, first - start), last - start)
+            yield Batch(chunk.tokens[wanted], chunk.labels[wanted])
 
 
 def _pack(rows: Iterator[tuple[Sequence[int], Sequence[int]]], batch_size: int) -> Iterator[Batch]:

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from constructions.scoring.methods import baselines, patching, relevance, subspaces
+from constructions.scoring.methods import attention, baselines, patching, relevance, subspaces
 from constructions.scoring.problem import Found, Given, Problem
 
 Method = Callable[[Given], Found]
@@ -17,6 +17,7 @@ METHODS: dict[str, Method] = {
     "attribution-patching": patching.attribution_patching,
     "integrated-gradients": patching.integrated_gradients,
     "mamba-lrp": relevance.mamba_lrp,
+    "hidden-attention": attention.hidden_attention,
     "principal-components": subspaces.principal_components,
     "linear-probes": subspaces.linear_probes,
     "das": subspaces.alignment_search,

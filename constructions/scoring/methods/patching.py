@@ -42,21 +42,17 @@ def activation_patching(given: Given) -> Found:
 def _edges_patched(
     given: Given, edges: Edges, moves: torch.Tensor, base: torch.Tensor, wanted: torch.Tensor, plain: torch.Tensor
 ) -> np.ndarray:
-    """|change of the measure| where one reader alone gets what one channel writes on another input.
+    """|change of the measure| where one reader alone gets what one coordinate of a node adds to the stream on
+    another input.
 
-    moves: by how much each channel differs there, (n, time, d_inner); plain: the measure without a change.
+    moves: by how much each coordinate differs there, (n, time, width); plain: the measure without a change.
     """
     found = np.zeros(moves.shape[-1])
     for i in np.flatnonzero(moves.abs().amax(dim=(0, 1)).numpy()):
-        move = moves[..., i, None] * _written(given, edges.source)[:, i]
+        move = moves[..., i, None] * edges.written[:, i]
         with edges.reader.changed(given.model, lambda x, m=move: (x + m).to(x.dtype)):
             found[i] = abs(float(measure(given.model(base, use_cache=False).logits, wanted) - plain))
     return found
-
-
-def _written(given: Given, source: int) -> torch.Tensor:
-    """(d_model, d_inner): what the channels of a block add to the stream."""
-    return given.model.get_submodule(given.nodes[source].path).weight.detach()
 
 
 def _exchanged(
@@ -77,7 +73,7 @@ def attribution_patching(given: Given) -> Found:
     edges = []
     for each in given.edges:
         here = each.reader.read(given.model, base)
-        by_channel = _gradient(given, each.reader, here, base, wanted) @ _written(given, each.source).double()
+        by_channel = _gradient(given, each.reader, here, base, wanted) @ each.written.double()
         edges.append((by_channel * steps[each.source]).sum(dim=(0, 1)).abs().numpy())
     return Found(components, edges=edges)
 

@@ -2,7 +2,7 @@
 
 Gradient times value, where the backward pass is that of a model made linear around what it computed. Held are the
 factor that silu is, B, C and Δ of the state, and the spread of a norm. A product of a channel and its gate gives half
-to each.
+to each. The paper has the rules for Mamba; those of Mamba-2 are the same, and its second norm holds its spread too.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.nn.functional import softplus
 
 from constructions.scoring.methods.patching import inputs, measure
+from constructions.scoring.methods.recurrence import mixers, recurrence, silu
 from constructions.scoring.problem import Found, Given
 
 
 def mamba_lrp(given: Given) -> Found:
-    """The size of each component's relevance to the measure, summed; ValueError where blocks are no Mamba's."""
+    """The size of each component's relevance to the measure, summed; ValueError where blocks are neither Mamba's nor
+    Mamba-2's."""
     ids, _, wanted = inputs(given)
     seen: dict[int, torch.Tensor] = {}
 
@@ -39,39 +40,28 @@ def mamba_lrp(given: Given) -> Found:
 
 def linear(model: Any) -> ExitStack:
     """A context in which `model` computes what it does, with LRP's backward pass."""
-    modules = list(model.modules())
-    mixers = [m for m in modules if hasattr(m, "out_proj")]
-    if not mixers or not all(hasattr(m, "x_proj") for m in mixers):
-        raise ValueError(f"mamba-lrp knows the blocks of Mamba, and {type(model).__name__} has others.")
-    norms = [m for m in modules if type(m).__name__.endswith("RMSNorm")]
+    norms = [m for m in model.modules() if type(m).__name__.endswith("RMSNorm")]
     hooks = ExitStack()
-    for module, change in [*((m, _mixed) for m in mixers), *((m, _normed) for m in norms)]:
+    for module, change in [*((m, _mixed) for m in mixers(model, "mamba-lrp")), *((m, _normed) for m in norms)]:
         hooks.callback(module.register_forward_hook(change).remove)
     return hooks
 
 
 def _normed(norm: Any, given: tuple[torch.Tensor, ...], out: torch.Tensor) -> torch.Tensor:
-    x = given[0].float()
-    held = torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + norm.variance_epsilon).detach()
-    return (norm.weight * (x * held).to(norm.weight.dtype)).to(out.dtype)
+    return (norm.weight * _even(given[0].float(), norm.variance_epsilon).to(norm.weight.dtype)).to(out.dtype)
 
 
-def _silu(x: torch.Tensor) -> torch.Tensor:
-    return x * torch.sigmoid(x).detach()
+def _even(x: torch.Tensor, epsilon: float) -> torch.Tensor:
+    """x over its root mean square, which is held."""
+    return x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + epsilon).detach()
 
 
 def _mixed(mixer: Any, given: tuple[torch.Tensor, ...], out: torch.Tensor) -> torch.Tensor:
     """The mixer again, from its own weights, with the rules of LRP."""
-    x, gate = mixer.in_proj(given[0]).transpose(1, 2).chunk(2, dim=1)
-    x = _silu(mixer.conv1d(x)[..., : given[0].shape[1]])
-    rank, columns = mixer.time_step_rank, mixer.ssm_state_size
-    steps, write, read = mixer.x_proj(x.transpose(1, 2)).detach().split([rank, columns, columns], dim=-1)
-    delta = softplus(mixer.dt_proj(steps)).detach()  # (n, time, d_inner)
-    decay = -torch.exp(mixer.A_log.float()).detach()
-    state, scanned = torch.zeros(*x.shape[:2], columns), []
-    for t in range(x.shape[-1]):
-        kept = torch.exp(delta[:, t, :, None] * decay)
-        state = kept * state + (delta[:, t] * x[..., t])[..., None] * write[:, t, None]
-        scanned.append((state * read[:, t, None]).sum(dim=-1))
-    product = (torch.stack(scanned, dim=1) + mixer.D * x.transpose(1, 2)) * _silu(gate).transpose(1, 2)
-    return mixer.out_proj((product / 2 + product.detach() / 2).to(out.dtype))
+    parts = recurrence(mixer, given[0])
+    product = parts.scanned() * silu(parts.gate)
+    product = product / 2 + product.detach() / 2
+    if hasattr(mixer, "norm"):  # Mamba-2's, within each group
+        groups = product.float().unflatten(-1, (mixer.n_groups, -1))
+        product = mixer.norm.weight * _even(groups, mixer.norm.variance_epsilon).flatten(-2)
+    return mixer.out_proj(product.to(out.dtype))

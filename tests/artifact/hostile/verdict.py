@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from pathlib import Path
 
 from compiler import CompileError
@@ -12,6 +13,7 @@ from verify.certificates import Violated
 from verify.checker.check import check
 
 LONGEST_SENTENCE = 2000  # characters
+NOBODY = "(raised by no statement)"
 
 
 def verdict(directory: Path) -> tuple[str, list[str]]:
@@ -21,8 +23,16 @@ def verdict(directory: Path) -> tuple[str, list[str]]:
     except CompileError as error:  # a sentence for each reason
         return "refused", str(error).splitlines()[:1]
     except (CheckpointError, Violated, ValueError) as error:
-        return "refused", str(error).splitlines()
+        return "refused", [*str(error).splitlines(), *([] if _written(error) else [NOBODY])]
     return ("accepted", []) if found.good else ("failed", found.complaints)
+
+
+def _written(error: Exception) -> bool:
+    """Whether a statement of Python raised it: what the libraries say of shapes and dtypes is raised in C."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is None or linecache.getline(at.tb_frame.f_code.co_filename, at.tb_lineno).strip().startswith("raise")
 
 
 def judge(good: Path | None, bad: Path) -> tuple[str, str | None]:
@@ -35,6 +45,8 @@ def judge(good: Path | None, bad: Path) -> tuple[str, str | None]:
         name, said = verdict(bad)
     except Exception as error:  # what the command would show as a traceback
         return "traceback", f"{type(error).__name__}: {error!s:.1000}"
+    if name == "refused" and said[-1:] == [NOBODY]:
+        return name, f"a sentence that nobody wrote: {said[0]:.1000}"
     if good is not None and name == "accepted" and (file := changed(good, bad)):
         return name, f"it was accepted, and {file} changed"
     if name == "refused" and (len(said) != 1 or not said[0]):

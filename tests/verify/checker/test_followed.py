@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 
-from compiler.automata.table import NO, YES
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
-from tests.automata.test_turning import ALL_LETTERS, group_table
+from tests.automata.groups import alternating, symmetric, whether_one
 from tests.verify.checker.changed import changed, contents
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.values import Sequence
@@ -154,13 +152,10 @@ def test_a_5_is_proved_for_every_length(tmp_path) -> None:
     assert prove_answers(checkpoint.language, circuit, claim).reason is not None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["A_5", "S_5"])
-def test_groups_with_arbitrary_letters_are_proved_for_every_length(tmp_path, name) -> None:
-    """docs/groups.md: whether the product of all 60, or 120, elements is 1; one answer changed is not proved."""
-    table = group_table(ALL_LETTERS[name][0])
-    table = replace(table, outputs=(YES, *[NO] * (table.states - 1)))
-    construction = Automaton(table=table_json(table), arch="gated-deltanet")
+@pytest.mark.parametrize("elements", [symmetric(3), alternating(4)], ids=["S_3", "A_4"])
+def test_groups_with_every_element_as_a_letter_are_proved_for_every_length(tmp_path, elements) -> None:
+    """Whether the product is 1; one answer changed is not proved. A_5 and S_5: tests/trust/times.py."""
+    construction = Automaton(table=table_json(whether_one(elements)), arch="gated-deltanet")
     directory = write(tmp_path / "at", construction.circuit(), "gated-deltanet", task=construction.asks())
     checkpoint, circuit, claim = contents(directory)
     verdict = prove(checkpoint, circuit, claim)

@@ -113,6 +113,7 @@ def at_all_moments(world: World, values: Sequence[Value]) -> list[list[Letters]]
     return [[_at(world, value, t, 0) for value in values] for t in (None, *range(1, last + 1))]
 
 
+@kept
 def _reach(world: World, value: Value) -> int:
     """How far back it looks, short of what states hold."""
     found = 0

@@ -6,7 +6,7 @@ kn vn, then queries interwoven with noise (App. C.1, D.3).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, permutations, product
+from itertools import combinations, islice, permutations, product
 from math import comb, perm
 
 import numpy as np
@@ -43,12 +43,24 @@ class PaperLayout(PaperParts):
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         """Every key order, value assignment, choice, order and placement of 1..queries queries, and every noise."""
+        return self.rows_from(0)
+
+    def rows_from(self, first: int) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        """The same from number `first` on: contexts whose tails all come before it are passed over."""
         for keys in product(self.keys, repeat=self.pairs) if self.rebind else permutations(self.keys, self.pairs):
+            tails = self._tail_count(len(set(keys)))
+            if first >= tails * self.vocab**self.pairs:
+                first -= tails * self.vocab**self.pairs
+                continue
             for values in product(self.values, repeat=self.pairs):
+                if first >= tails:
+                    first -= tails
+                    continue
                 context = [token for pair in zip(keys, values) for token in pair]
-                for tail in self._tails(sorted(set(keys))):
+                for tail in islice(self._tails(sorted(set(keys))), first, None):
                     tokens = context + tail
                     yield tokens, self.labels(tokens, self.pairs)
+                first = 0
 
     def exhaustive_count(self) -> int:
         """Contexts by number of distinct keys, times the tails that many keys allow."""

@@ -1,0 +1,87 @@
+"""`make test`: of a test with many cases, as many as take half a second, spread over all of them.
+
+    python -m pytest --spread                                      as `make test` does
+    python -m pytest -n 2 --junitxml F && python -m tests.spread F      measure all anew, into tests/seconds.json
+
+tests/seconds.json has the processor seconds of one case, of tests that take longer than that in all. A test that is not
+there runs whole. Which cases run is decided by names and by that file alone: the same on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+from zlib import crc32
+
+import pytest
+
+FILE = Path(__file__).with_name("seconds.json")
+ALLOWED = 0.5  # processor seconds of all cases of one test that run
+CPU = "processor seconds"
+
+
+def read() -> dict[str, float]:
+    """The seconds of one case by test: file::name, or file::class::name."""
+    return json.loads(FILE.read_text("utf-8"))
+
+
+def test_of(node: str) -> str:
+    """The test of a case."""
+    return node.partition("[")[0]
+
+
+def spread(items: Iterable[Any], seconds: Mapping[str, float]) -> list[Any]:
+    """The cases that run, in the order in which they came: of each test one at least."""
+    items, cases = list(items), defaultdict(list)
+    for item in items:
+        cases[test_of(item.nodeid)].append(item)
+    kept = {id(item) for name, each in cases.items() for item in _some(name, each, seconds.get(name, 0))}
+    return [item for item in items if id(item) in kept]
+
+
+def _some(name: str, cases: list[Any], seconds: float) -> list[Any]:
+    """So many cases at equal distances; the name says where they begin, so that not all tests leave out the same."""
+    count = len(cases)
+    if count * seconds <= ALLOWED:
+        return cases
+    wanted = max(1, int(ALLOWED / seconds))
+    first = crc32(name.encode()) % count
+    return [cases[(first + i * count // wanted) % count] for i in range(wanted)]
+
+
+class Measured:
+    """Notes with every case the processor seconds that it took, those of processes that it started among them."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: Any) -> Any:
+        before = _spent()
+        try:
+            return (yield)
+        finally:
+            item.user_properties.append((CPU, f"{_spent() - before:.3f}"))
+
+
+def _spent() -> float:
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def measured(report: Path) -> dict[str, float]:
+    """The seconds of one case, of the tests of a JUnit file that take more than is allowed, in order."""
+    cases: dict[str, list[float]] = defaultdict(list)
+    for case in ElementTree.parse(report).iter("testcase"):
+        spent = [float(found.get("value", 0)) for found in case.iter("property") if found.get("name") == CPU]
+        if spent:
+            folder = "/".join(str(case.get("classname")).split("."))
+            cases[f"{folder}.py::{test_of(str(case.get('name')))}"].append(sum(spent))
+    return {name: round(sum(each) / len(each), 3) for name, each in sorted(cases.items()) if sum(each) > ALLOWED}
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(measured(Path(sys.argv[1])), indent=0) + "\n", "utf-8")
