@@ -1,16 +1,17 @@
 """Case distinction: what polynomials are at every position, in finitely many cases that cover all of them.
 
-The axes of the cases: the position (t = 1, 2, …, k, and all beyond, k the farthest lag), the letter at each lag (the
-letters that no table tells apart are one class), and parts of the ranges of states, as a claim names them. Whatever
-combination stands at a position of a sequence is one of the cases; that some of them never occur does no harm. In each
-case a table is a number, an atom seen too far back is 0, a state whose part is one number is that number, and relu(q)
+In each case a table is a number, an atom seen too far back is 0, a state is a number or within an interval, and relu(q)
 is q or 0 where the case bounds q away from 0. What is left is a polynomial over states, its coefficients arrays of
 whole numbers over the cases, so whatever cancels in a case cancels (lemmas of joint values and of the start).
+
+The cases are those of a `Grid`, all combinations of what may stand at a position, or the situations of a walk
+(`situations.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -20,123 +21,106 @@ from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.terms import Mono, Poly, Terms
 
-MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 18, 1 << 12
+MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 22, 1 << 12
 
 Array = np.ndarray
 Spread = dict[Mono, Array]  # a polynomial with an array of coefficients for each monomial of states
+Place = tuple[int, int]  # an atom and how far back it is seen
 
 
-class Parts(NamedTuple):
-    """The range of a state, seen `lag` positions back, cut before each of these numbers."""
+class _Form(NamedTuple):
+    """bent is relu(q); up, down: where q is known to be at least 0, and at most 0."""
 
-    atom: int
-    lag: int
-    cuts: tuple[int, ...]
+    q: Spread
+    bent: Spread
+    up: Array
+    down: Array
 
 
-class Grid:
-    """The cases of some primitive polynomials."""
+def alike_in(x: Spread, y: Spread, m: Mono) -> tuple[Array, Array]:
+    """The coefficients of a monomial in both, as arrays of one shape."""
+    zero = np.zeros(1, np.int64)
+    left, right = np.broadcast_arrays(x.get(m, zero), y.get(m, zero))
+    return left, right
 
-    def __init__(self, terms: Terms, polys: Sequence[Poly], parts: Sequence[Parts] = ()):
-        self.terms = terms
-        seen: set[tuple[int, int]] = set()
-        for p in polys:
-            self._collect(p, 0, seen)
-        tables = sorted({(a, lag) for a, lag in seen if terms.atoms[a].kind == "table"})
-        self._farthest = max((lag for _, lag in seen), default=0)
-        lags = sorted({lag for a, lag in tables if a})
-        self._axis = {lag: i + 1 for i, lag in enumerate(lags)}
-        self._rows = {lag: [a for a, k in tables if k == lag and a] for lag in lags}
-        self._classes = {lag: self._letters(rows) for lag, rows in self._rows.items()}
-        self._part_axis = {(p.atom, p.lag): len(lags) + 1 + i for i, p in enumerate(parts)}
-        self._rank = 1 + len(lags) + len(parts)
-        self._ends = {(p.atom, p.lag): self._cut(p, seen) for p in parts}
-        if len(self._ends) < len(parts):
-            raise Unproved("a state is cut twice")
-        sizes = [self._farthest + 1, *(c.shape[1] for c in self._classes.values())]
-        sizes += [len(lo) for lo, _ in self._ends.values()]
-        self.cases = int(np.prod(sizes, dtype=object))
-        if self.cases > MOST_CASES:
-            raise Unproved(f"{self.cases} cases, more than {MOST_CASES}")
-        self._known: dict[tuple[int, int], Spread] = {}
-        self._bent: dict[tuple[int, int], Array] = {}
 
-    def _collect(self, p: Poly, back: int, seen: set[tuple[int, int]]) -> None:
-        """Every table and state that p reads, through what is bent, with its lag."""
-        for m in p.terms:
-            if not m and back:
-                seen.add((0, back))
-            for a, lag in m:
-                if (a, lag + back) not in seen:
-                    seen.add((a, lag + back))
-                    if self.terms.atoms[a].kind == "relu":
-                        self._collect(self.terms.atoms[a].of, lag + back, seen)
+class Cases:
+    """Cases of which `ends` says the least and the largest number of tables and states; arrays of `rank` axes."""
 
-    def _letters(self, atoms: Sequence[int]) -> Array:
-        """(tables, classes): the columns of numbers that letters have in these tables, each once."""
-        rows = np.stack([np.asarray(self.terms.atoms[a].table) for a in atoms])
-        return np.unique(rows[:, self.terms.language.used], axis=1)
+    def __init__(self, terms: Terms, rank: int):
+        self.terms, self._rank = terms, rank
+        self.ends: dict[Place, tuple[Array, Array]] = {}
+        self._known: dict[Place, Spread] = {}
+        self._bent: dict[Place, tuple[Array, Array]] = {}
+        self._forms: list[_Form] | None = None  # what is known of relus, where these are compared
 
-    def _cut(self, part: Parts, seen: set[tuple[int, int]]) -> tuple[Array, Array]:
-        """The least and the largest number of each part."""
-        if (part.atom, part.lag) not in seen or self.terms.atoms[part.atom].kind not in ("sum", "count", "latch"):
-            raise Unproved("a part of what is no state here")
-        lo, hi = self.terms.atom_range(part.atom, part.lag)
-        if list(part.cuts) != sorted(set(part.cuts)) or not part.cuts or not lo < part.cuts[0] <= part.cuts[-1] <= hi:
-            raise Unproved(f"the cuts of a state are not increasing within its range, {lo} to {hi}")
-        lows, highs = [lo, *part.cuts], [*(c - 1 for c in part.cuts), hi]
-        return self._on(part, lows), self._on(part, highs)
-
-    def _on(self, part: Parts, numbers: list[int]) -> Array:
-        return self._shaped(integers(numbers), self._part_axis[part.atom, part.lag])
-
-    def _shaped(self, numbers: Array, axis: int) -> Array:
-        return numbers.reshape([-1 if i == axis else 1 for i in range(self._rank)])
-
-    def _begun(self, back: int) -> Array:
-        """1 where more than `back` positions are there."""
-        places = np.arange(1, self._farthest + 2)
-        return self._shaped((places > back).astype(np.int64), 0)
-
-    # values -----------------------------------------------------------------------------------------
+    def begun(self, back: int) -> Array:
+        """1 where more than `back` positions are there, else 0."""
+        raise NotImplementedError
 
     def spread(self, p: Poly, back: int = 0) -> Spread:
         """A polynomial with whole coefficients in every case, seen `back` positions back."""
-        total: Spread = {}
+        found: Spread = {}
         for m, c in p.terms.items():
-            part: Spread = {(): multiply(integers([whole_number(c)]).reshape([1] * self._rank), self._begun(back))}
+            part: Spread = {(): multiply(self._one(whole_number(c)), self.begun(back))}
             for a, lag in m:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():
-                total[mono] = add(total[mono], numbers) if mono in total else numbers
-        if sum(n.size for n in total.values()) > _MOST_NUMBERS:
-            raise Unproved(f"{len(total)} terms in {self.cases} cases")
-        return {m: n for m, n in total.items() if n.any()}
+                found[mono] = add(found[mono], numbers) if mono in found else numbers
+        if sum(n.size for n in found.values()) > _MOST_NUMBERS:
+            raise Unproved(f"{len(found)} terms in {max(n.size for n in found.values())} cases")
+        return {m: n for m, n in found.items() if n.any()}
+
+    def _one(self, number: int) -> Array:
+        return integers([number]).reshape([1] * self._rank)
 
     def _atom(self, a: int, lag: int) -> Spread:
         if (a, lag) not in self._known:
-            self._known[a, lag] = self._spread_atom(a, lag)
+            found = self._bend(a, lag) if self.terms.atoms[a].kind == "relu" else self._look_up(a, lag)
+            self._known[a, lag] = {m: n for m, n in found.items() if n.any()}
         return self._known[a, lag]
 
-    def _spread_atom(self, a: int, lag: int) -> Spread:
-        atom, begun = self.terms.atoms[a], self._begun(lag)
+    def _bend(self, a: int, lag: int) -> Spread:
+        """relu(q): q, 0, or where the case leaves it bent a symbol within 0 and the most that q is there. With `_forms`
+        it is the nearest relu(q + c) that is known, and a symbol for the difference.
+        """
+        q = self.spread(self.terms.replaced(self.terms.atoms[a].of), lag)
+        lo, hi = self.range(q)
+        up, down = lo >= 0, hi <= 0
+        near = self._near(q)
+        if near is None:
+            base, ends = {m: multiply(n, up.astype(np.int64)) for m, n in q.items()}, (0 * hi, np.where(down, 0, hi))
+            same = up | down
+        else:  # relu(q) − relu(q + c) is within 0 and −c: relu rises, and by no more than what it bends
+            form, apart = near
+            flat = (up & form.up) * apart
+            base = self.sum(form.bent, {(): flat})
+            same = (up & form.up) | (down & form.down)
+            ends = np.minimum(apart, 0), np.maximum(apart, 0)
+        found = base
+        if not same.all():
+            self._bent[a, lag] = ends
+            found = self.sum(base, {((a, lag),): 1 - same.astype(np.int64)})
+        if self._forms is not None:
+            self._forms += [_Form(q, found, up, down), _Form(found, found, up | True, up & False)]
+        return found
+
+    def _near(self, q: Spread) -> tuple[_Form, Array] | None:
+        """The form q + c of the smallest c, and −c."""
+        found: list[tuple[_Form, Array]] = []
+        for form in self._forms or ():
+            if all(np.array_equal(*alike_in(form.q, q, m)) for m in {**form.q, **q} if m):
+                right, left = alike_in(form.q, q, ())
+                found.append((form, add(left, -right)))
+        return min(found, key=lambda pair: np.abs(pair[1]).max(), default=None)
+
+    def _look_up(self, a: int, lag: int) -> Spread:
+        begun = self.begun(lag)
         if a == 0:
             return {(): begun}
-        if atom.kind == "table":
-            place = self._rows[lag].index(a)
-            return {(): multiply(self._shaped(self._classes[lag][place], self._axis[lag]), begun)}
-        if atom.kind == "relu":
-            q = self.spread(atom.of, lag)
-            lo, hi = self.range(q)
-            up, bent = (lo >= 0).astype(np.int64), ((lo < 0) & (hi > 0)).astype(np.int64)
-            found = {m: multiply(n, up) for m, n in q.items()}
-            if bent.any():
-                self._bent[a, lag] = np.where(hi > 0, hi, 0)
-                found[((a, lag),)] = bent
-            return found
-        if (a, lag) not in self._ends:
+        if (a, lag) not in self.ends and self.terms.atoms[a].kind != "table":
             return {((a, lag),): begun}
-        lo, hi = self._ends[a, lag]
+        lo, hi = self.ends[a, lag]
         fixed = (lo == hi).astype(np.int64)
         return {(): multiply(multiply(lo, fixed), begun), ((a, lag),): multiply(1 - fixed, begun)}
 
@@ -153,7 +137,7 @@ class Grid:
 
     def range(self, x: Spread) -> tuple[Array, Array]:
         """The least and the largest value in every case."""
-        lo = hi = np.zeros([1] * self._rank, np.int64)
+        lo = hi = self._one(0)
         for m, n in x.items():
             a, b = n, n
             for factor in m:
@@ -162,25 +146,104 @@ class Grid:
             lo, hi = add(lo, a), add(hi, b)
         return lo, hi
 
-    def _symbol(self, factor: tuple[int, int]) -> tuple[Array, Array]:
+    def _symbol(self, factor: Place) -> tuple[Array, Array]:
         if factor in self._bent:
-            return np.zeros([1] * self._rank, np.int64), self._bent[factor]
-        if factor in self._ends:
-            return self._ends[factor]
+            return self._bent[factor]
+        if factor in self.ends:
+            return self.ends[factor]
         lo, hi = self.terms.atom_range(*factor)
-        return tuple(integers([x]).reshape([1] * self._rank) for x in (lo, hi))  # type: ignore[return-value]
+        return self._one(lo), self._one(hi)
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
-        """All that a polynomial with whole coefficients can be."""
+        """All that a polynomial with whole coefficients can be: within what is seen of it with `_forms` and without."""
         x = self.spread(p)
-        rest = x.get((), np.zeros([1] * self._rank, np.int64))
-        step = np.zeros([1] * self._rank, np.int64)
+        lo, hi = self.range(x)
+        if self._bent:
+            twin = copy(self)
+            twin._known, twin._bent, twin._forms = {}, {}, []
+            x = twin.spread(p)
+            least, most = twin.range(x)
+            lo, hi = fold(np.maximum, (lo, least)), fold(np.minimum, (hi, most))
+        step = self._one(0)
         for m, n in x.items():
             if m:
                 step = np.gcd(*alike(step, np.abs(n)))
-        lo, hi = self.range(x)
-        rows = [r.reshape(-1) for r in np.broadcast_arrays(lo, hi, rest, step)]
+        rows = [r.reshape(-1) for r in np.broadcast_arrays(lo, hi, x.get((), self._one(0)), step)]
         found = set(zip(*(map(int, r) for r in rows), strict=True))
         if len(found) > _MOST_CELLS:
             raise Unproved(f"{len(found)} different cases, more than {_MOST_CELLS}")
         return tuple(Cell(*row) for row in sorted(found))
+
+
+class Parts(NamedTuple):
+    """The range of a state, seen `lag` positions back, cut before each of these numbers."""
+
+    atom: int
+    lag: int
+    cuts: tuple[int, ...]
+
+
+class Grid(Cases):
+    """All combinations of the position (1, 2, …, k, and all beyond, k the farthest lag), of the letter at each lag (the
+    letters that no table tells apart are one class), and of parts of the ranges of states, as a claim names them. That
+    some of them never occur does no harm.
+    """
+
+    def __init__(self, terms: Terms, polys: Sequence[Poly], parts: Sequence[Parts] = ()):
+        seen: set[Place] = set()
+        for p in polys:
+            places_in(terms, p, 0, seen)
+        tables = sorted((a, lag) for a, lag in seen if a and terms.atoms[a].kind == "table")
+        rows = {lag: [a for a, k in tables if k == lag] for lag in sorted({lag for _, lag in tables})}
+        super().__init__(terms, 1 + len(rows) + len(parts))
+        self._positions = np.arange(1, max((lag for _, lag in seen), default=0) + 2)
+        sizes = [len(self._positions)]
+        for axis, (lag, atoms) in enumerate(rows.items()):
+            classes = letter_classes(terms, atoms, terms.language.used)
+            sizes.append(classes.shape[1])
+            for a, numbers in zip(atoms, classes, strict=True):
+                self.ends[a, lag] = (self._along(numbers, 1 + axis),) * 2
+        for i, part in enumerate(parts):
+            if (part.atom, part.lag) in self.ends:
+                raise Unproved("a state is cut twice")
+            sizes.append(len(part.cuts) + 1)
+            lows, highs = self._cut(part, seen)
+            axis = 1 + len(rows) + i
+            self.ends[part.atom, part.lag] = self._along(integers(lows), axis), self._along(integers(highs), axis)
+        self.cases = int(np.prod(sizes, dtype=object))
+        if self.cases > MOST_CASES:
+            raise Unproved(f"{self.cases} cases, more than {MOST_CASES}")
+
+    def _cut(self, part: Parts, seen: set[Place]) -> tuple[list[int], list[int]]:
+        """The least and the largest number of each part."""
+        if (part.atom, part.lag) not in seen or self.terms.atoms[part.atom].kind not in ("sum", "count", "latch"):
+            raise Unproved("a part of what is no state here")
+        lo, hi = self.terms.atom_range(part.atom, part.lag)
+        if list(part.cuts) != sorted(set(part.cuts)) or not part.cuts or not lo < part.cuts[0] <= part.cuts[-1] <= hi:
+            raise Unproved(f"the cuts of a state are not increasing within its range, {lo} to {hi}")
+        return [lo, *part.cuts], [*(c - 1 for c in part.cuts), hi]
+
+    def _along(self, numbers: Array, axis: int) -> Array:
+        return numbers.reshape([-1 if i == axis else 1 for i in range(self._rank)])
+
+    def begun(self, back: int) -> Array:
+        return self._along((self._positions > back).astype(np.int64), 0)
+
+
+def places_in(terms: Terms, p: Poly, back: int, seen: set[Place]) -> None:
+    """Adds every table and state that p reads, through what is bent, with its lag; (0, lag) for a number seen so far
+    back."""
+    for m in p.terms:
+        if not m and back:
+            seen.add((0, back))
+        for a, lag in m:
+            if (a, lag + back) not in seen:
+                seen.add((a, lag + back))
+                if terms.atoms[a].kind == "relu":
+                    places_in(terms, terms.replaced(terms.atoms[a].of), lag + back, seen)
+
+
+def letter_classes(terms: Terms, atoms: Sequence[int], letters: Array) -> Array:
+    """(tables, classes): the columns of numbers that these letters (mask) have in the tables, each once."""
+    rows = np.stack([np.asarray(terms.atoms[a].table) for a in atoms])
+    return np.unique(rows[:, letters], axis=1)

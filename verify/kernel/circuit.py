@@ -44,7 +44,12 @@ class Circuit:
         if rule is None:
             raise Unproved(f"stream {i}: computed, but no rule of the kernel for {stream['operation']!r:.40}")
         _check_known(i, stream, known)
-        return rule(self, f"stream {i}", stream["attributes"], *self._inputs(i, stream))
+        before = len(self.terms.atoms)
+        lanes = rule(self, f"stream {i}", stream["attributes"], *self._inputs(i, stream))
+        new = [a for a in range(before, len(self.terms.atoms)) if self.terms.atoms[a].kind != "table"]
+        if new:
+            self.ledger.compare(f"stream {i}: a new atom", new)
+        return [self.terms.replaced(p) for p in lanes]
 
     def _inputs(self, i: int, stream: dict[str, Any]) -> list[Lanes]:
         return [self.lanes[self._before(i, k)] for k in stream["inputs"]]

@@ -1,10 +1,14 @@
 """Claims: what a certificate says, each a list of plain entries, and what each entry must be.
 
-    ["cut", polynomial, parts]                           `rules.cut`
+    ["cut", polynomial, parts]                           `rules.ranged` by `cases.Grid`
+    ["follow", polynomial, [state, …], [state, …]]       `rules.ranged` by `situations.Situations`
+    ["same", new atom, atom or null, how]                `rules.same`, of atoms of circuit.json; ["new"]: no other is
     ["total", sum, [[table, lag, weight], …], parts, [cost, heights, charged edges]]    `rules.total`
+    ["answers", [state, …], [state, …]]                  `rules.answered`
     ["ballast", [lane, …]]                               `rules.ballast`
     ["occurrences", [cost, heights, charged edges]]       `rules.occurrences`
 
+how: [], ["cut", parts] or ["follow", [state, …], [state, …]].
 parts: [[state, lag, [first number of a part, …]], …]. A polynomial or an atom is named by a digest of its content, so
 a name means one term or none; it must have been built before, and a polynomial be one of those that the place needs.
 Numbers are naturals (a cut may be below 0), or reduced fractions "a/b".
@@ -17,10 +21,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel.cases import Parts
-from verify.kernel.facts import Fact, Ranged
+from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.facts import Fact, Ranged, closer
 from verify.kernel.floats import Unproved
-from verify.kernel.rules import cut, total
+from verify.kernel.rules import ranged, same, total
+from verify.kernel.situations import Situations
 from verify.kernel.terms import Poly, Terms, short
 
 NextClaim = Callable[[str, Sequence[Poly]], Any]
@@ -69,6 +74,18 @@ def parts_of(terms: Terms, entry: Any) -> list[Parts]:
     return [Parts(atom(terms, a), natural(lag), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
 
 
+def cases_of(terms: Terms, entry: Any) -> Callable[[Poly], Cases]:
+    """The cases of a polynomial that a claim names."""
+    kind, *how = entries(entry) or ["cut", []]
+    if kind == "cut":
+        (parts,) = entries(how, 1)
+        return lambda p: Grid(terms, [p], parts_of(terms, parts))
+    if kind == "follow":
+        followed, bounded = ([atom(terms, a) for a in entries(states)] for states in entries(how, 2))
+        return lambda p: Situations(terms, [p], followed, bounded)
+    raise Unproved(f"{kind!r:.40} makes no cases")
+
+
 def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
     cost, heights, charged = entries(entry, 3)
     found = [natural(e) for e in entries(charged)]
@@ -77,24 +94,29 @@ def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
     return fraction(cost), [fraction(x) for x in entries(heights)], found
 
 
-def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly]) -> tuple[tuple, Ranged]:
-    """The fact of a claim on a polynomial, and the key of the polynomial."""
+def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly]) -> Ranged:
+    """The fact of a claim on a polynomial, which is known from then on."""
     if not entries(claim):
         raise Unproved("it is empty")
     kind, *rest = claim
-    if kind == "cut":
-        name, parts = entries(rest, 2)
-        if type(name) is not str or name not in subjects:
-            raise Unproved(f"{name!r:.40} names no polynomial that is needed here")
-        return subjects[name].key, cut(terms, number, subjects[name], parts_of(terms, parts))
+    if kind in ("cut", "follow"):
+        if not rest or type(rest[0]) is not str or rest[0] not in subjects:
+            raise Unproved(f"{rest[:1]!r:.40} names no polynomial that is needed here")
+        p = subjects[rest[0]]
+        return _known(terms.ranged, p.key, ranged(number, p, cases_of(terms, [kind, *rest[1:]])))
     if kind == "total":
         name, rows, parts, potential = entries(rest, 4)
         majorant = [(atom(terms, a), natural(lag), natural(w)) for a, lag, w in (entries(r, 3) for r in entries(rows))]
-        fall = potential_of(potential)
-        which = atom(terms, name)
-        key = Poly({((which, 0),): Fraction(1)}).key
-        return key, total(terms, number, which, majorant, parts_of(terms, parts), fall)
+        which, fall = atom(terms, name), potential_of(potential)
+        return _known(terms.totals, which, total(terms, number, which, majorant, parts_of(terms, parts), fall))
     raise Unproved(f"{kind!r:.40} is no rule that this place needs")
+
+
+def _known(facts: dict, key: Any, fact: Ranged) -> Ranged:
+    if key in facts and not closer(fact.cells, facts[key].cells):
+        raise Unproved("as much was claimed before")
+    facts[key] = fact
+    return fact
 
 
 class Ledger:
@@ -131,21 +153,41 @@ class Ledger:
     def _apply(self, claim: Any, named: Mapping[str, Poly], make: Callable | None) -> None:
         number = len(self.claims) + 1
         self.claims.append(claim)
-        if make is not None and type(claim) is list and claim[:1] not in (["cut"], ["total"]):
-            self.facts.append(make(number, claim))
-            return
-        key, fact = make_fact(self.terms, number, claim, named)
-        if key in self.terms.ranged:
-            raise Unproved("the same was claimed before")
-        self.terms.ranged[key] = fact
-        self.facts.append(fact)
+        of_place = make is not None and type(claim) is list and claim[:1] not in (["cut"], ["follow"], ["total"])
+        self.facts.append(make(number, claim) if make and of_place else make_fact(self.terms, number, claim, named))
+
+    def compare(self, place: str, new: Sequence[int]) -> None:
+        """Claims say which of these new atoms equal earlier ones, which then stand in their place, up to ["new"]."""
+        while True:
+            claim, number = self._next(place, [Poly({((a, 0),): Fraction(1)}) for a in new]), len(self.claims) + 1
+            if claim is None:
+                raise Unproved(f"{place}: no claim says whether it is new")
+            self.claims.append(claim)
+            if claim == ["new"]:
+                return
+            try:
+                kind, name, other, how = entries(claim, 4)
+                one, two = atom(self.terms, name), None if other is None else atom(self.terms, other)
+                if kind != "same" or one not in new or one in self.terms.equal or two in self.terms.equal:
+                    raise Unproved("it compares no new atom with one that still stands")
+                self.terms.equal[one] = same(self.terms, number, one, two, cases_of(self.terms, how))
+            except Unproved as refused:
+                raise Refused(f"claim {number} is refused: {refused}; it stands at {place}") from refused
 
     def check_used(self) -> None:
         """Every claim was needed."""
-        for fact in self.facts:
-            if not fact.used:
-                raise Refused(f"claim {fact.claim} is used nowhere")
+        idle = [fact.claim for fact in self.facts if not fact.used]
+        if idle:
+            raise Unused(idle)
 
 
 class Refused(Exception):
     """A claim that is malformed, untrue, repeated or unused: its number, and why."""
+
+
+class Unused(Refused):
+    """Nothing was concluded from the claims of these numbers."""
+
+    def __init__(self, claims: list[int]):
+        super().__init__(f"claim {claims[0]} is used nowhere")
+        self.claims = claims

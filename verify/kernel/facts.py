@@ -16,6 +16,18 @@ class Cell(NamedTuple):
     step: int
 
 
+def ends(cells: tuple[Cell, ...]) -> tuple[int, int]:
+    return min(c.lo for c in cells), max(c.hi for c in cells)
+
+
+def closer(cells: tuple[Cell, ...], others: tuple[Cell, ...]) -> bool:
+    """Whether these cells say more: within the ends of others, and shorter, or with larger steps."""
+    (lo, hi), (least, most) = ends(cells), ends(others)
+    lengths, steps = ([max(c.hi - c.lo, 0) for c in found] for found in (cells, others)), max(c.step for c in others)
+    new, old = map(sum, lengths)
+    return least <= lo and hi <= most and ((lo, hi) != (least, most) or new < old or max(c.step for c in cells) > steps)
+
+
 @dataclass(eq=False)
 class Fact:
     """claim: the number of the claim that it was made of. used: whether anything was concluded from it."""
@@ -36,7 +48,19 @@ class Ranged(Fact):
 
     @property
     def ends(self) -> tuple[int, int]:
-        return min(c.lo for c in self.cells), max(c.hi for c in self.cells)
+        return ends(self.cells)
+
+
+@dataclass(eq=False)
+class Same(Fact):
+    """At every position of every sequence, an atom equals another one (None: equals 0)."""
+
+    other: int | None
+
+
+@dataclass(eq=False)
+class Answered(Fact):
+    """At every position that asks, the right letter scores highest."""
 
 
 @dataclass(eq=False)

@@ -116,7 +116,7 @@ def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> lis
         return []
     found: dict[tuple, tuple[int, Poly]] = {}
     for r in np.flatnonzero(np.any([column != 0 for column in by_mono.values()], axis=0)).tolist():
-        p = normal.gathered(Poly({m: column[r] for m, column in by_mono.items()}))
+        p = normal.gathered(Poly({m: column[r] for m, column in by_mono.items()}), joined=True)
         if p.terms:
             found.setdefault(p.primitive[1].key, (r, p))
     if len(found) > _MOST_ROWS:

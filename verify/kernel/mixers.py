@@ -273,7 +273,5 @@ class Floats:
         return mono[0][0] if lo >= 0 and hi <= 1 else None
 
     def _mass(self, total: Poly) -> Fraction:
-        """A bound on Σ_t |term| of a polynomial of running sums: the range of each was made of such a bound."""
-        return sum(
-            (abs(c) * max(map(abs, self.terms.range(Poly({m: ONE})))) for m, c in total.terms.items()), Fraction(0)
-        )
+        """A bound on Σ_t |term| of a running sum or a count, times a number."""
+        return sum((abs(c) * self.terms.total(a) for ((a, _),), c in total.terms.items()), Fraction(0))

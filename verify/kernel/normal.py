@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from fractions import Fraction
 
 from verify.kernel.terms import Poly, Terms, constant
@@ -30,8 +31,10 @@ class Normal:
             parts.append((c, found))
         return self.gathered(terms.add(parts))
 
-    def gathered(self, p: Poly) -> Poly:
-        """What is summed, or stored under one flag, and multiplied by the same, is added up first."""
+    def gathered(self, p: Poly, joined: bool = False) -> Poly:
+        """What is summed, or stored under one flag, and multiplied by the same, is added up first; joined: to one state
+        of a polynomial, elsewhere to one of each monomial.
+        """
         terms, groups, rest = self.terms, defaultdict(list), {}
         for m, c in p.terms.items():
             states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "count", "latch")]
@@ -44,7 +47,7 @@ class Normal:
         parts = [(_ONE, Poly(rest))]
         for (others, lag, kind, _), found in groups.items():
             of, flag = terms.add([(c, atom.of) for c, atom in found]), found[0][1].flag
-            stored = self._state(kind, of, flag)
+            stored = self._make(kind)(of, flag) if joined else self._state(kind, of, flag)
             parts.append((_ONE, terms.product(terms.earlier(stored, lag), Poly({others: _ONE}))))
         return terms.add(parts)
 
@@ -64,8 +67,10 @@ class Normal:
 
     def _state(self, kind: str, of: Poly, flag: Poly) -> Poly:
         """States are linear in what they store: one of each monomial."""
-        make = {"sum": lambda p, _: self.terms.sum(p), "latch": self.terms.latch, "count": self.terms.count}[kind]
-        return self.terms.add([(c, make(Poly({m: _ONE}), flag)) for m, c in of.terms.items()])
+        return self.terms.add([(c, self._make(kind)(Poly({m: _ONE}), flag)) for m, c in of.terms.items()])
+
+    def _make(self, kind: str) -> Callable[[Poly, Poly], Poly]:
+        return {"sum": lambda p, _: self.terms.sum(p), "latch": self.terms.latch, "count": self.terms.count}[kind]
 
     def _relu(self, q: Poly, flags: int) -> Poly:
         """relu(u + c·v) = relu(u) + v·(relu(u + c) − relu(u)) for a flag v (Identities.few_values)."""

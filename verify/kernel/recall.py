@@ -44,7 +44,7 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     one.
 
     Let q be the present key, α(k) = Σ_g Q_g · a_g(k) as the letter before it may be, and v the value of the only pair
-    of q. Of other keys a sequence holds at most N(k) pairs (`rules.times`). So score(v) − score(u) is at least
+    of q. Of other keys a sequence holds at most N(k) pairs (`rules.occurrences`). So score(v) − score(u) is at least
     α(q)·(G_vv − G_uv) − ω·max_w |G_vw − G_uw| for G = head · code and ω = Σ_(k≠q) N(k)·|α(k)|. Check: this is
     positive for every q, letter before, v and u.
     """

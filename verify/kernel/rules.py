@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from verify.kernel.cases import Grid, Parts
-from verify.kernel.facts import Absorbed, Cell, Occurrences, Ranged, Weighed
+from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.facts import Absorbed, Answered, Cell, Occurrences, Ranged, Same, Weighed
 from verify.kernel.floats import UNITS, Unproved, is_power
-from verify.kernel.terms import Poly, Terms
+from verify.kernel.language import Language
+from verify.kernel.situations import Situations
+from verify.kernel.terms import ZERO, Poly, Terms
 
 
-def cut(terms: Terms, claim: int, p: Poly, parts: Sequence[Parts]) -> Ranged:
+def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases]) -> Ranged:
     """A primitive polynomial is, at every position, a number of one of these cells.
 
-    Check: the parts cover the proved range of each state (`Grid`); in every case the polynomial that is left gives the
-    least and the largest value, and what its values have in common modulo the divisor of its coefficients.
-    Sound: every position of every sequence is one of the cases, and in each the substituted values are the true ones.
-    Lemmas of joint values, of the start, of windows; and of memories, as a product is at most one factor's number in
-    the case times the range of the other.
+    cases: of a polynomial, as a claim names them: a `Grid`, whose parts cover the proved range of each state, or the
+    `Situations` that sequences lead to, with the numbers of some states and intervals of others. Check: in every case
+    the polynomial that is left gives the least and the largest value, and what its values have in common modulo the
+    divisor of its coefficients. Sound: every position of every sequence is one of the cases (of situations by induction
+    over positions), and in each the substituted values are the true ones. Lemmas of joint values, of the start, of
+    windows; of edges and of known letters; and of memories, as a product is at most one factor's number in the case
+    times the range of the other.
     """
-    return Ranged(claim, Grid(terms, [p], parts).cells(p))
+    return Ranged(claim, cases(p).cells(p))
+
+
+def same(terms: Terms, claim: int, atom: int, other: int | None, cases: Callable[[Poly], Cases]) -> Same:
+    """A relu or a state equals one that was built before it (None: equals 0), at every position.
+
+    cases: of a primitive polynomial, as a claim names them. Check: both are of one kind; of what both bend or store,
+    and of their flags, the difference is 0 in every case; what a relu that equals 0 bends is never above 0. What is
+    known to be equal is put in first. Sound: relu is a function of what it bends, and a state, by induction over
+    positions, of what it stores and of its flag. Nothing of the two is read by what they bend or store.
+    """
+    one, two = terms.atoms[atom], None if other is None else terms.atoms[other]
+    if one.kind == "table" or other is not None and (other >= atom or terms.atoms[other].kind != one.kind):
+        raise Unproved("two atoms are not of one kind, or the one was not built before the other")
+    pairs = [(one.of, ZERO)] if two is None else [(one.of, two.of), (one.flag, two.flag)]
+    for p, q in pairs:
+        left = terms.add([(Fraction(1), terms.replaced(p)), (Fraction(-1), terms.replaced(q))])
+        c, primitive = left.primitive
+        ends = [c * end for cell in (cases(primitive).cells(primitive) if left.terms else ()) for end in cell[:2]]
+        if any(end > 0 or end < 0 and (two is not None or one.kind != "relu") for end in ends):
+            raise Unproved("what two atoms bend or store is not shown to be the same")
+    return Same(claim, other)
 
 
 def total(
@@ -62,6 +87,32 @@ def total(
     top = most.numerator // most.denominator
     low = 0 if (grid.range(left)[0] >= 0).all() else -top
     return Ranged(claim, (Cell(low, top, 0, 1),))
+
+
+def answered(
+    terms: Terms,
+    claim: int,
+    leads: Mapping[tuple[int, int], Poly],
+    language: Language,
+    right: Sequence[int | None],
+    followed: Sequence[int],
+    bounded: Sequence[int],
+) -> Answered:
+    """Wherever a state of the language says a right letter v, score(v) − score(u) > 0 for every other letter u.
+
+    leads: that difference, of all such v and u. language: the sequences of `terms.language`, through states of which
+    `right` says the right letter, None where nothing is asked. Check: in every situation (`Situations`) the lead is
+    positive. Sound: every position is at one of the situations, whose state is the one that its letters lead to. Lemma
+    of known letters.
+    """
+    cases = Situations(terms, list(leads.values()), followed, bounded, language=language)
+    asked = np.array([-1 if v is None else v for v in right])[cases.state]
+    for (v, u), lead in leads.items():
+        c, q = lead.primitive
+        lo, hi = (np.broadcast_to(end, asked.shape) for end in cases.range(cases.spread(q)))
+        if ((lo if c > 0 else -hi)[asked == v] <= 0).any():
+            raise Unproved(f"letter {u} may score as high as letter {v} where that is right")
+    return Answered(claim)
 
 
 def ballast(

@@ -17,6 +17,7 @@ from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, matmul
 from verify.kernel.floats import Unproved
 from verify.kernel.heads import induction_heads
+from verify.kernel.machines import selective_copy
 from verify.kernel.readout import state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
@@ -29,8 +30,8 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     names = circuit.data["alphabet"]
     if any(type(name) is not str for name in names) or len(set(names)) < len(names):
         raise Unproved("two letters of circuit.json have one name, or one has none")
-    if circuit.data["end"] is not None:
-        raise Unproved("circuit.json ends a text, and the task does not")
+    if circuit.data["end"] != ENDS.get(claim["name"]):
+        raise Unproved("circuit.json ends a text at another letter than the task, or only one of them does")
     return TASKS[claim["name"]](ledger, circuit, claim, {name: i for i, name in enumerate(names)})
 
 
@@ -94,4 +95,5 @@ def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> F
     return Fraction(least)
 
 
-TASKS = {"induction-heads": induction_heads, "keep-nth": keep_nth, "mqar": mqar}
+TASKS = {"induction-heads": induction_heads, "keep-nth": keep_nth, "mqar": mqar, "selective-copy": selective_copy}
+ENDS = {"selective-copy": "."}  # the letter that ends a text of a task; the others end none

@@ -26,7 +26,7 @@ from math import gcd, lcm
 
 import numpy as np
 
-from verify.kernel.facts import Cell, Ranged
+from verify.kernel.facts import Cell, Ranged, Same
 from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
@@ -106,7 +106,10 @@ class Terms:
         self.atoms: list[Atom] = []
         self.named: dict[str, int] = {}  # as claims name them
         self._known: dict[str, int] = {}  # by the whole digest of their content
-        self.ranged: dict[tuple, Ranged] = {}
+        self.ranged: dict[tuple, Ranged] = {}  # by the key of a primitive polynomial
+        self.totals: dict[int, Ranged] = {}  # by a sum or count: the range of every partial sum of its terms
+        self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
+        self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
 
@@ -266,6 +269,20 @@ class Terms:
             return p
         return Poly({self._mono([(a, lag + k) for a, lag in m] or [(_ONE, k)]): c for m, c in p.terms.items()})
 
+    def replaced(self, p: Poly) -> Poly:
+        """p, with what is known to be equal in place of its atoms (`rules.same`)."""
+        if not any(a in self.equal for m in p.terms for a, _ in m):
+            return p
+        parts = []
+        for m, c in p.terms.items():
+            found = constant(1)
+            for a, lag in m:
+                other = self.equal[a].other if a in self.equal else a
+                factor = ZERO if other is None else Poly({((other, lag),): Fraction(1)})
+                found = self.product(found, factor)
+            parts.append((c, found))
+        return self.add(parts)
+
     def _common_lag(self, p: Poly) -> int:
         return min((min((lag for _, lag in m), default=0) for m in p.terms), default=0)
 
@@ -334,9 +351,17 @@ class Terms:
     # ranges -----------------------------------------------------------------------------------------
 
     def atom_range(self, atom: int, lag: int = 0) -> tuple[int, int]:
-        fact = self.ranged.get(((((atom, 0),), Fraction(1)),))
-        lo, hi = self.atoms[atom].range if fact is None else fact.read().ends
+        lo, hi = self.atoms[atom].range
+        for fact in (self.totals.get(atom), self.ranged.get(((((atom, 0),), Fraction(1)),))):
+            if fact is not None:
+                least, most = fact.read().ends
+                lo, hi = max(lo, least), min(hi, most)
         return (min(lo, 0), max(hi, 0)) if lag else (lo, hi)
+
+    def total(self, atom: int) -> int:
+        """A bound on |q(1)| + … + |q(t)| of a sum or count: a range of it would not do, as terms may cancel in it."""
+        fact = self.totals.get(atom)
+        return max(map(abs, self.atoms[atom].range if fact is None else fact.read().ends))
 
     def range(self, p: Poly) -> Range:
         """The least and the largest that p can be at any position: of a fact, else term by term."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verify.kernel.certificate import prove
+from verify.kernel.claims import Unused
 from verify.kernel.files import Checkpoint, read
+from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Terms
 from verify.prover.search import Claim, Search
@@ -15,8 +18,24 @@ def search(directory: Path) -> tuple[Proof, list[Claim]]:
     return search_of(read(directory))
 
 
-def search_of(checkpoint: Checkpoint, source: type[Search] = Search) -> tuple[Proof, list[Claim]]:
-    """The same of files that have been read."""
-    terms = Terms(checkpoint.language)
-    found = source(terms)
-    return run(checkpoint, terms, found), found.claims
+def needed(checkpoint: Checkpoint, claims: list[Claim]) -> tuple[Proof, list[Claim]]:
+    """The proof without the claims that turn out to be used nowhere: a search reads facts that a proof does not."""
+    while True:
+        try:
+            return prove(checkpoint, claims), claims
+        except Unused as idle:
+            claims = [claim for i, claim in enumerate(claims, start=1) if i not in idle.claims]
+
+
+def search_of(checkpoint: Checkpoint, source: type[Search] = Search, reach: int = 2) -> tuple[Proof, list[Claim]]:
+    """The same of files that have been read: first with few kinds of claims, and with more where these do not do."""
+    reasons = []
+    for most in range(reach + 1):
+        terms = Terms(checkpoint.language)
+        found = source(terms, most)
+        try:
+            run(checkpoint, terms, found)
+            return needed(checkpoint, found.claims)
+        except Unproved as reason:
+            reasons.append(reason)
+    raise reasons[-1]

@@ -12,23 +12,33 @@ from typing import Any
 import numpy as np
 
 from verify.kernel.cases import Grid, Parts
+from verify.kernel.claims import cases_of
+from verify.kernel.facts import closer
 from verify.kernel.floats import UNITS, Unproved, is_power
 from verify.kernel.normal import Normal
-from verify.kernel.terms import Poly, Terms, short
+from verify.kernel.rules import same
+from verify.kernel.situations import Situations
+from verify.kernel.terms import ZERO, Poly, Terms, short
 from verify.prover.potentials import number, potential, written
+from verify.prover.samples import Samples
 
 Claim = list[Any]
-_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 10
-_BUDGET = 1 << 20  # cases times terms, of all that one search looks at
+_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 13
+_MOST_SITUATIONS = 1 << 14
+_BUDGET = 1 << 24  # cases times terms, of all that one search looks at
 
 
 class Search:
-    """A source of claims for `verify.kernel.proof.run`; it tries each once at most."""
+    """A source of claims for `verify.kernel.proof.run`; it tries each once at most.
 
-    def __init__(self, terms: Terms):
-        self.terms = terms
+    reach: 0 cuts and totals only, 1 situations too, 2 also atoms of the circuit that equal some of the weights.
+    """
+
+    def __init__(self, terms: Terms, reach: int = 2):
+        self.terms, self._reach, self.samples = terms, reach, Samples(terms)
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
+        self._plain: dict[int, bool] = {}
         self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
@@ -44,15 +54,21 @@ class Search:
         if place == "the task" and self._new(place):
             amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
             yield ["occurrences", written(potential(self.terms.language, amounts))]
+        if place == "the answers" and self._new(place):
+            states = set[int]().union(*map(self._states_of, subjects))
+            yield ["answers", *self._names((states, set()))]
         if place == "the rules" and self._new(place):
             normal = Normal(self.terms)
-            (c, p), (d, flag) = (normal.of(q).primitive for q in subjects[:2])
-            weight = c / d if p.key == flag.key else c * sum(map(abs, p.terms.values()))
-            if weight > 0:
-                yield ["weight", number(weight)]
+            c, d = (normal.of(q).primitive[0] for q in subjects[:2])  # they should be a multiple of the flag, and it
+            yield ["weight", number(abs(c / d))]
+        if place.endswith("a new atom"):
+            yield from self._same(subjects)
+            return
         yield from self._totals(subjects)
         for p in subjects:
             yield from self._cut(p)
+        for p in subjects:
+            yield from self._follow(p)
 
     def _new(self, *key: Any) -> bool:
         if key in self._tried:
@@ -66,16 +82,105 @@ class Search:
         q = p.primitive[1]
         if p.constant or q.key in self.terms.ranged or not self._new("cut", q.key):
             return
-        known = self.terms.cells(q)[1]
         for parts in self._parts(q):
             try:
                 found = self._grid([q], parts).cells(q)
             except Unproved:
                 continue
-            better = min(c.lo for c in found) > known[0].lo or max(c.hi for c in found) < known[0].hi
-            if better or all(c.lo == c.hi for c in found) or max(c.step for c in found) > known[0].step:
+            if closer(found, self.terms.cells(q)[1]):
                 yield ["cut", short(self.terms.name(q)), self._written(parts)]
                 return
+
+    # equal atoms ------------------------------------------------------------------------------------
+
+    def _same(self, subjects: Sequence[Poly]) -> Iterator[Claim]:
+        for p in subjects:
+            ((((a, _),), _),) = p.terms.items()
+            if self._reach > 1 and a not in self.terms.equal and self._new("same", a):
+                others = [b for b in self.samples.equal(a) if b is None or b not in self.terms.equal]
+                for b in others[:2]:
+                    how = self._equal(a, b)
+                    if how is not None:
+                        other = None if b is None else short(self.terms.atoms[b].name)
+                        yield ["same", short(self.terms.atoms[a].name), other, how]
+        yield ["new"]
+
+    def _equal(self, a: int, b: int | None) -> Claim | None:
+        """By which cases two atoms are shown to be equal."""
+        one, two = self.terms.atoms[a], None if b is None else self.terms.atoms[b]
+        pairs = [(one.of, ZERO)] if two is None else [(one.of, two.of), (one.flag, two.flag)]
+        parts = [[(Fraction(1), self.terms.replaced(p)), (Fraction(-1), self.terms.replaced(q))] for p, q in pairs]
+        left = [q for q in map(self.terms.add, parts) if q.terms]
+        for how in self._hows(left) if left else [[]]:
+            try:
+                same(self.terms, 0, a, b, cases_of(self.terms, how))
+            except Unproved:
+                continue
+            return how
+        return None
+
+    def _hows(self, polys: Sequence[Poly]) -> Iterator[Claim]:
+        for p in polys:
+            for parts in self._parts(p.primitive[1]):
+                yield ["cut", self._written(parts)] if parts else []
+            for ways in self._ways(p.primitive[1]):
+                yield ["follow", *self._names(ways)]
+
+    def _names(self, ways: Sequence[set[int]]) -> list[list[str]]:
+        return [[short(self.terms.atoms[a].name) for a in sorted(states)] for states in ways]
+
+    # situations -------------------------------------------------------------------------------------
+
+    def _follow(self, p: Poly) -> Iterator[Claim]:
+        q = p.primitive[1]
+        if not self._reach or p.constant or not self._new("follow", q.key):
+            return
+        for followed, bounded in self._ways(q):
+            if ("too many", *followed, None, *bounded) in self._tried:
+                continue
+            try:
+                cases = Situations(self.terms, [q], followed, bounded, _MOST_SITUATIONS)
+            except Unproved:
+                self._new("too many", *followed, None, *bounded)
+                continue
+            try:
+                found = cases.cells(q)
+            except Unproved:
+                continue
+            if closer(found, self.terms.cells(q)[1]):
+                yield ["follow", short(self.terms.name(q)), *self._names((followed, bounded))]
+                return
+
+    def _ways(self, q: Poly) -> Iterator[tuple[set[int], set[int]]]:
+        """All states followed; those that the edges of a path alone move, the others bounded."""
+        states = self._states_of(q)
+        plain = {a for a in states if self._moved_by_edges(a)}
+        yield states, set()
+        if states - plain:
+            yield plain, states - plain
+
+    def _states_of(self, q: Poly) -> set[int]:
+        return {a for a in self._read(q) if self.terms.atoms[a].kind not in ("table", "relu")}
+
+    def _moved_by_edges(self, a: int) -> bool:
+        """Whether no table that a state reads tells two letters of one edge apart."""
+        if a not in self._plain:
+            tables = [self.terms.atoms[b].table for b in self._read(Poly({((a, 0),): Fraction(1)}))]
+            numbers = [
+                np.asarray(table)[e.letters] for table in tables for e in self.terms.language.edges if table is not None
+            ]
+            self._plain[a] = all(len(set(found.tolist())) <= 1 for found in numbers)
+        return self._plain[a]
+
+    def _read(self, q: Poly) -> set[int]:
+        """The atoms that q is made of."""
+        found: set[int] = set()
+        todo = [q]
+        while todo:
+            for a in {a for m in todo.pop().terms for a, _ in m} - found:
+                found.add(a)
+                todo += [self.terms.replaced(self.terms.atoms[a].of), self.terms.atoms[a].flag]
+        return found
 
     def _parts(self, q: Poly) -> Iterator[list[Parts]]:
         """Where what is bent, seen through, changes its sign; then no part at all."""
@@ -134,11 +239,7 @@ class Search:
 
     def _totals(self, subjects: Sequence[Poly]) -> Iterator[Claim]:
         for a in sorted({a for p in subjects for m in p.terms for a, _ in m}):
-            if (
-                self.terms.atoms[a].kind == "sum"
-                and ((((a, 0),), 1),) not in self.terms.ranged
-                and self._new("total", a)
-            ):
+            if self.terms.atoms[a].kind == "sum" and a not in self.terms.totals and self._new("total", a):
                 yield from self._total(a)
 
     def _total(self, atom: int) -> Iterator[Claim]:
@@ -164,7 +265,7 @@ class Search:
                 if best is None or most < best[0]:
                     row = [[short(terms.atoms[table].name), lag, weight]]
                     best = most, ["total", short(terms.atoms[atom].name), row, self._written(parts), written(found)]
-        if best is not None and best[0] < max(map(abs, terms.atom_range(atom))):
+        if best is not None and best[0] < terms.total(atom):
             yield best[1]
 
     def _grid(self, polys: Sequence[Poly], parts: Sequence[Parts]) -> Grid:
@@ -207,6 +308,7 @@ class Search:
                     if i not in chosen and size**2 * len(lanes) * 2 >= least**2 / UNITS:
                         yield from self._totals([p])
                         yield from self._cut(p)
+                        yield from self._follow(p)
                 sizes = [max(map(abs, self.terms.range(p))) for i, p in enumerate(lanes) if i not in chosen]
                 if sum(x**2 for x in sizes) * UNITS >= least**2:
                     told = f"{float(least):.4g} does not hide lanes of up to {float(max(sizes)):.4g}"

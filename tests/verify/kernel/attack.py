@@ -66,10 +66,10 @@ def accepted(checkpoint: Checkpoint, claims: Any) -> bool:
     return True
 
 
-def found(checkpoint: Checkpoint, source: type[Search] = Search) -> list[Any] | None:
+def found(checkpoint: Checkpoint, source: type[Search] = Search, reach: int = 1) -> list[Any] | None:
     """The claims of a fresh search that the kernel accepts; None where there are none."""
     try:
-        return search_of(checkpoint, source)[1]
+        return search_of(checkpoint, source, reach)[1]
     except (Unproved, Refused):
         return None
 
@@ -105,8 +105,8 @@ def _places(entry: list[Any]):
             yield from _places(part)
 
 
-def attack(target: Target, count: int, rng: random.Random) -> tuple[Counter, list[str]]:
-    """(what was tried, what was wrongly accepted)."""
+def attack(target: Target, count: int, rng: random.Random, reach: int = 1) -> tuple[Counter, list[str]]:
+    """(what was tried, what was wrongly accepted). reach: of the fresh searches (`Search`)."""
     tally, wrong = Counter(), []
     for _ in range(count):
         checkpoint, how = target.changed(rng)
@@ -121,7 +121,7 @@ def attack(target: Target, count: int, rng: random.Random) -> tuple[Counter, lis
             if accepted(checkpoint, claims):
                 wrong.append(f"{target.name}: {how} by {kind}")
         tally["fresh search"] += 1
-        if found(checkpoint) is not None:
+        if found(checkpoint, reach=reach) is not None:
             wrong.append(f"{target.name}: {how} by a fresh search")
     for _ in range(FORGED * count):
         claims = edited(target.claims, rng)

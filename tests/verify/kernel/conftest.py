@@ -27,5 +27,10 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("kernel") / "copies", "selective-copy", "mamba2")
+
+
+@pytest.fixture(scope="session")
 def targets(recall: Path, keep: Path, heads: Path) -> list[Target]:
     return [Target(directory, random.Random(1)) for directory in (recall, keep, heads)]

@@ -1,0 +1,99 @@
+"""Selective copying, whole: its machine, its certificate, and what is no answer."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.verify.kernel.attack import Target, accepted, edited
+from verify.checker.tasks.task_copies import BAR, END, OTHER, TEXT, Written, answers
+from verify.kernel.certificate import claims_of, prove, replay, written
+from verify.kernel.claims import Refused
+from verify.kernel.files import read
+from verify.kernel.floats import Unproved
+from verify.kernel.machines import Machine, beside
+from verify.prover.prove import search
+
+
+def test_selective_copies_are_proved_whole_and_replayed(copies, tmp_path):
+    proof, claims = search(copies)
+    assert proof.task == "behind the first '|': the letters x0, x1, … before it in their order, then '.'"
+    file = tmp_path / "certificate.json"
+    file.write_text(written(claims))
+    assert replay(copies, claims_of(file)) == proof
+    assert {"follow", "answers", "total", "ballast"} <= {claim[0] for claim in claims}
+
+
+def test_without_a_rule_the_copies_are_not_proved(copies):
+    checkpoint, claims = read(copies), search(copies)[1]
+    for kind in ("follow", "answers", "ballast"):
+        with pytest.raises((Unproved, Refused)):
+            prove(checkpoint, [claim for claim in claims if claim[0] != kind])
+
+
+@pytest.mark.parametrize("change", [{"x0": "x1", "x1": "x0"}, {"|": "_", "_": "|"}, {".": "_", "_": "."}, {"x1": "y"}])
+def test_other_names_are_another_task_or_the_same_one(copies, change):
+    """Two letters that are copied may swap their names: the text that is copied is the same."""
+    checkpoint, claims = read(copies), search(copies)[1]
+    names = [change.get(name, name) for name in checkpoint.circuit["alphabet"]]
+    renamed = replace(checkpoint, circuit=checkpoint.circuit | {"alphabet": names})
+    assert accepted(renamed, claims) == (set(change) == {"x0", "x1"})
+
+
+def test_a_text_that_does_not_end_is_another_task(copies, tmp_path):
+    shutil.copytree(copies, tmp_path / "copy")
+    circuit = json.loads((copies / "circuit.json").read_text())
+    for end in (None, "_"):
+        (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit | {"end": end}))
+        with pytest.raises(Unproved, match="ends a text"):
+            replay(tmp_path / "copy", search(copies)[1])
+
+
+def test_the_machine_answers_as_the_checkers_does(copies, monkeypatch):
+    """On texts of any letters, those of no language included; the checker's machine is held against the solver."""
+    made: list[Machine] = []
+    monkeypatch.setattr("verify.kernel.machines.check_machine", lambda ledger, circuit, machine: made.append(machine))
+    search(copies)
+    names = read(copies).circuit["alphabet"]
+    kinds = np.array([{"|": BAR, ".": END, "_": OTHER}.get(name, TEXT) for name in names])
+    rng, asked = random.Random(4), 0
+    for _ in range(300):
+        text, held, found = [rng.randrange(len(names)) for _ in range(rng.randint(1, 9))], made[0].start, []
+        for a in text:
+            held = made[0].step(held, a)
+            found.append(made[0].right(held))
+        assert found == answers(Written(kinds, names.index(".")), text)
+        asked += sum(v is not None for v in found)
+    assert asked > 300
+
+
+def test_language_and_machine_have_the_sequences_of_the_language(copies):
+    """A machine that counts its letters: each state says how many were read, and no letter is lost."""
+    language = read(copies).language
+    both, right = beside(replace(language, length=6), Machine(0, lambda n, a: min(n + 1, 6), lambda n: n))
+    reached, state = {(0, 0)}, {0: 0}
+    for n in range(1, 7):
+        before = {s for k, s in reached if k == n - 1}
+        reached |= {(n, e.target) for e in both.edges if e.source in before}
+        assert {right[s] for k, s in reached if k == n} == {n}
+        letters = np.any([e.letters for e in both.edges if e.source in before], axis=0)
+        state = {e.target: 0 for e in language.edges if e.source in state}
+        assert letters.any() and len({s for k, s in reached if k == n}) == len(state)
+
+
+def test_no_changed_weight_of_the_copies_is_proved(copies):
+    """On Mamba-2, by the old claims or by edited ones; a fresh search is the attack's (`python -m … attack`)."""
+    rng, tried = random.Random(9), 0
+    target = Target(copies, rng)
+    for _ in range(8):
+        changed, how = target.changed(rng)
+        for claims in (target.claims, edited(target.claims, rng), edited(target.claims, rng)):
+            if changed is not None:
+                assert not accepted(changed, claims), how
+                tried += 1
+    assert tried > 10

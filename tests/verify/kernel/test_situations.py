@@ -1,0 +1,229 @@
+"""Situations and equal atoms: held against all sequences of small languages, gone through one by one."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from verify.kernel.cases import Cases, Grid
+from verify.kernel.claims import Ledger
+from verify.kernel.facts import Ranged, closer
+from verify.kernel.floats import Unproved
+from verify.kernel.language import Edge, Language
+from verify.kernel.mixers import Floats, Number
+from verify.kernel.rules import same
+from verify.kernel.situations import Situations
+from verify.kernel.terms import Poly, Terms, constant
+
+LETTERS, LENGTH, ONE = 3, 5, Fraction(1)
+
+
+def language(rng: random.Random) -> Language:
+    edges = []
+    for source, target in [(0, 1), (1, 0), (1, 1), (1, 2), (2, 2)][: rng.randint(2, 5)]:
+        letters = np.array([rng.random() < 0.7 for _ in range(LETTERS)])
+        letters[rng.randrange(LETTERS)] = True
+        edges.append(Edge(source, target, letters, rng.random() < 0.3))
+    return Language(LETTERS, 3, tuple(edges), LENGTH)
+
+
+def sequences(language: Language) -> set[tuple[int, ...]]:
+    """All of the language, none of them empty."""
+    found, paths = set(), [(0, (), ())]
+    while paths:
+        state, letters, taken = paths.pop()
+        for i, e in enumerate(language.edges):
+            for a in np.flatnonzero(e.letters).tolist() if e.source == state and len(letters) < LENGTH else ():
+                if not (e.distinct and (i, a) in taken):
+                    found.add((*letters, a))
+                    paths.append((e.target, (*letters, a), (*taken, (i, a))))
+    return found
+
+
+def value(terms: Terms, p: Poly, letters: tuple[int, ...], t: int) -> Fraction:
+    """p at position t (1 is the first), from what terms mean and nothing else."""
+    total = Fraction(0)
+    for m, c in p.terms.items():
+        for a, lag in m:
+            c = c * (number(terms, a, letters, t - lag) if t > lag else 0)
+        total += c
+    return total
+
+
+def number(terms: Terms, a: int, letters: tuple[int, ...], t: int) -> Fraction:
+    atom = terms.atoms[a]
+    if atom.table is not None:
+        return Fraction(int(atom.table[letters[t - 1]]))
+    if atom.kind == "relu":
+        return max(value(terms, atom.of, letters, t), Fraction(0))
+    opened = [s for s in range(1, t + 1) if atom.kind != "sum" and value(terms, atom.flag, letters, s) == 1]
+    if atom.kind == "latch":
+        return value(terms, atom.of, letters, opened[-1]) if opened else Fraction(0)
+    return sum((value(terms, atom.of, letters, s) for s in range((opened or [0])[-1] + 1, t + 1)), Fraction(0))
+
+
+def drawn(terms: Terms, rng: random.Random) -> list[Poly]:
+    """Polynomials of each kind of atoms, upon each other."""
+    table = lambda low, high: terms.of_letter([Fraction(rng.randint(low, high)) for _ in range(LETTERS)])
+    flag = terms.of_letter([Fraction(rng.randint(0, 1)) for _ in range(LETTERS)])
+    found = [table(-2, 2), table(0, 3)]
+    for _ in range(6):
+        p, q = rng.choice(found), rng.choice(found)
+        mixed = terms.add([(Fraction(rng.randint(-2, 2)), p), (ONE, terms.earlier(q, rng.randint(0, 2)))])
+        mixed = terms.add([(ONE, mixed), (Fraction(rng.randint(-1, 1)), constant(1))])
+        make = rng.choice(
+            [terms.relu, terms.relu, terms.sum, lambda x: terms.latch(x, flag), terms.product, terms.count]
+        )
+        if make in (terms.product, terms.count):
+            found.append(make(mixed, flag if make == terms.count else q))
+        else:
+            found.append(make(mixed))
+        if rng.random() < 0.3:  # a difference of two relus of nearly the same
+            near = terms.relu(terms.add([(ONE, mixed), (Fraction(rng.choice([-2, -1, 1, 2])), constant(1))]))
+            found.append(
+                terms.add([(Fraction(rng.choice([-1, 1])), near), (Fraction(rng.choice([-1, 1])), terms.relu(mixed))])
+            )
+    return [p for p in found if not p.constant]
+
+
+def states(terms: Terms, p: Poly, found: set[int] | None = None) -> set[int]:
+    found = set() if found is None else found
+    for m in p.terms:
+        for a, _ in m:
+            atom = terms.atoms[a]
+            if a not in found and atom.kind != "table":
+                found.add(a)
+                states(terms, atom.of, found)
+                states(terms, atom.flag, found)
+    return {a for a in found if terms.atoms[a].kind != "relu"}
+
+
+def holds(cases: Cases, q: Poly, seen: set[Fraction]) -> set[int]:
+    """Asserts that each number is in one of the cells; the numbers of cells that hold one each."""
+    cells = cases.cells(q)
+    for x in seen:
+        assert any(c.lo <= x <= c.hi and (x == c.rest if not c.step else (x - c.rest) % c.step == 0) for c in cells), x
+    return {c.lo for c in cells if c.lo == c.hi}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_position_of_every_sequence_is_at_a_situation(seed):
+    """All states followed give no number that is never there, if letters may come again."""
+    rng = random.Random(seed)
+    terms = Terms(language(rng))
+    words = sequences(terms.language)
+    exact = 0
+    for p in drawn(terms, rng):
+        q = p.primitive[1]
+        seen = {value(terms, q, letters, len(letters)) for letters in words}
+        mine = states(terms, q)
+        bounded = {a for a in mine if rng.random() < 0.5}
+        for ways in ((mine, set()), (set(), mine), (mine - bounded, bounded), (set(), set())):
+            try:
+                points = holds(Situations(terms, [q], *ways), q, seen)
+            except Unproved as reason:
+                assert "moves by what is not" in str(reason)
+                continue
+            if ways == (mine, set()) and not any(e.distinct for e in terms.language.edges):
+                assert points == seen
+                exact += 1
+        holds(Grid(terms, [q]), q, seen)
+    assert exact or any(e.distinct for e in terms.language.edges)
+
+
+def two_letters() -> Terms:
+    """Up and down by turns, 2^30 letters."""
+    up, down = np.array([True, False]), np.array([False, True])
+    return Terms(Language(2, 2, (Edge(0, 1, up, False), Edge(1, 0, down, False)), 1 << 30))
+
+
+def test_a_range_along_paths_is_no_total():
+    """Up and down by turns: the sum is 0 or 1, and what it adds up is not exact in any order for that."""
+    terms = two_letters()
+    step = terms.of_letter([ONE, -ONE])
+    p = terms.sum(step)
+    ((((a, _),), _),) = p.terms.items()
+    cells = Situations(terms, [p], [a], []).cells(p)
+    assert {c.lo for c in cells} == {0, 1} and all(c.lo == c.hi for c in cells)
+    terms.ranged[p.key] = Ranged(1, cells)
+    assert terms.range(p) == (0, 1) and terms.total(a) == 1 << 30
+    with pytest.raises(Unproved, match="beyond what float32 adds exactly"):
+        Floats(Ledger(terms, lambda place, subjects: None)).running_sum("here", Number(step))
+
+
+def test_a_flag_that_is_not_known_opens_or_does_not():
+    """A latch under a flag that reads a bounded state holds what it held, or what it stores."""
+    rng = random.Random(3)
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    table = lambda *numbers: terms.of_letter([Fraction(n) for n in numbers])
+    opened = terms.latch(table(0, 1, 1), table(0, 1, 0))
+    both = terms.latch(table(1, 0, 1), table(1, 0, 1))
+    for p in (terms.latch(table(1, 2, 3), both), terms.count(table(1, 1, 2), both), terms.product(opened, both)):
+        q = p.primitive[1]
+        seen = {value(terms, q, letters, len(letters)) for letters in sequences(terms.language)}
+        mine = states(terms, q)
+        for bounded in (mine, {rng.choice(sorted(mine))}):
+            try:
+                holds(Situations(terms, [q], mine - bounded, bounded), q, seen)
+            except Unproved as reason:
+                assert "moves by what is not" in str(reason)
+
+
+def test_what_grows_without_end_is_not_followed():
+    terms = two_letters()
+    p = terms.sum(constant(1))
+    ((((a, _),), _),) = p.terms.items()
+    for ways in (([a], []), ([], [a])):
+        with pytest.raises(Unproved, match="still after|situations and more"):
+            Situations(terms, [p], *ways)
+
+
+@pytest.mark.parametrize("ways", [([], [0]), ([5], []), ([1, 1], []), ([1], [1])])
+def test_only_states_that_are_read_are_followed(ways):
+    terms = two_letters()
+    p = terms.sum(terms.of_letter([ONE, -ONE]))
+    assert [atom.kind for atom in terms.atoms] == ["table", "table", "sum"]
+    place = {0: 1, 5: 2, 1: 2}
+    followed, bounded = ([place[a] for a in found] for found in ways)
+    other = terms.of_letter([ONE, ONE * 2])
+    with pytest.raises(Unproved, match="no state|followed twice"):
+        Situations(terms, [other if ways == ([5], []) else p], followed, bounded)
+
+
+def test_only_equal_atoms_are_the_same():
+    terms = two_letters()
+    one, two = terms.of_letter([ONE, 0 * ONE]), terms.of_letter([0 * ONE, ONE])
+    atom = lambda p: next(iter(p.terms))[0][0]
+    position = terms.sum(constant(1))
+    less = lambda k: terms.add([(ONE, position), (Fraction(-k), constant(1))])
+    first, second = (atom(terms.relu(less(k))) for k in (3, 4))
+    sums = [atom(terms.sum(p)) for p in (one, two)]
+    latches = [atom(terms.latch(terms.earlier(one, 1), flag)) for flag in (one, two)]
+    grid = lambda p: Grid(terms, [p])
+    for pair in ((second, first), (first, second), (first, first), (sums[1], sums[0]), (latches[1], latches[0])):
+        with pytest.raises(Unproved, match="not shown to be the same|not of one kind"):
+            same(terms, 1, *pair, grid)
+    with pytest.raises(Unproved, match="not of one kind"):
+        same(terms, 1, latches[0], sums[0], grid)
+
+
+def test_what_no_path_leads_to_is_0():
+    """The letters alternate, so the last two are never both the first one: a grid does not see it."""
+    terms = two_letters()
+    one = terms.of_letter([ONE, 0 * ONE])
+    both = [(ONE, terms.earlier(one, 1)), (ONE, terms.earlier(one, 2)), (-ONE, constant(1))]
+    ((((a, _),), _),) = terms.relu(terms.add(both)).terms.items()
+    with pytest.raises(Unproved, match="not shown to be the same"):
+        same(terms, 1, a, None, lambda p: Grid(terms, [p]))
+    assert same(terms, 1, a, None, lambda p: Situations(terms, [p], [], [])).other is None
+
+
+def test_closer_cells_are_within_and_say_more():
+    terms = two_letters()
+    wide = Grid(terms, [terms.sum(constant(1))]).cells(terms.sum(constant(1)))
+    assert not closer(wide, wide)
+    lows = tuple(cell._replace(hi=cell.lo) for cell in wide)
+    assert closer(lows, wide) and not closer(wide, lows)
