@@ -277,7 +277,7 @@ class Terms:
         for m, c in p.terms.items():
             found = constant(1)
             for a, lag in m:
-                other = self.equal[a].other if a in self.equal else a
+                other = self.equal[a].read().other if a in self.equal else a
                 factor = ZERO if other is None else Poly({((other, lag),): Fraction(1)})
                 found = self.product(found, factor)
             parts.append((c, found))

@@ -46,6 +46,14 @@ def test_recall_is_proved_whole_and_replayed_without_search(recall, tmp_path):
     assert run.returncode == 0 and "every answer is right: at each of k0 … k3" in run.stdout, run.stderr
 
 
+def test_an_older_certificate_is_told_to_be_one(tmp_path):
+    file = tmp_path / "certificate.json"
+    for version, why in ((1, "has version 1, and the kernel reads version 2"), (3, "no certificate of version 2")):
+        file.write_text(json.dumps({"version": version, "claims": []}))
+        with pytest.raises(Unproved, match=why):
+            claims_of(file)
+
+
 def test_keep_nth_is_proved_up_to_2_to_the_40_tokens(keep):
     proof, claims = search(keep)
     assert proof.length == 1 << 40 and proof.task == "from position 3 on: the letter that stood at it"
