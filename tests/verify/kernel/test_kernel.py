@@ -22,6 +22,7 @@ from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read, read_json
 from verify.kernel.floats import Unproved, decay
+from verify.kernel.language import Edge, Language, parse
 from verify.kernel.meaning import check_meaning
 from verify.kernel.mixers import Floats, Number
 from verify.kernel.recall import on_letters
@@ -343,3 +344,71 @@ def test_what_the_kernel_did_not_expect_is_told_with_its_place(recall, tmp_path)
     (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit))
     with pytest.raises(Unexpected, match=r"TypeError.*in matrix \(circuit.py:\d+\)"):
         replay(tmp_path / "copy", search(recall)[1])
+
+
+def _position_less(number: int) -> list[dict]:
+    """The streams of relu(position − number)."""
+    one = {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []}
+    bent = {"operation": "Relu", "attributes": {}, "inputs": [2]}
+    rows = [{"shape": [1, 1], "rows": [[[0, x]]]} for x in (1, -number)]
+    line = {"operation": "Linear", "attributes": {"matrices": rows}, "inputs": [1, 0]}
+    return [one, {"operation": "Cumsum", "attributes": {}, "inputs": [0]}, line, bent, bent]
+
+
+def test_no_length_stands_for_every_length():
+    """2^512 stands for it: relu(position − 2^600) was 0, and the circuit was said to score so at every length."""
+    letters = Edge(0, 0, np.ones(2, bool), False)
+    lanes = lambda number, length: Circuit(
+        Ledger(Terms(Language(2, 1, (letters,), length)), only_new), {"streams": _position_less(number), "output": 4}
+    ).scores()[0][1]
+    assert not lanes(1 << 600, 1 << 52)[0].terms and lanes(1 << 199, 1 << 512)[0].terms
+    for number in (1 << 600, 1 << 512, 1 << 200):
+        with pytest.raises(Unproved, match="a promise without a length"):
+            lanes(number, 1 << 512)
+
+
+def test_bounds_between_numbers_and_the_length_are_refused():
+    terms = Terms(Language(2, 1, (Edge(0, 0, np.ones(2, bool), False),), 1 << 512))
+    position = terms.sum(constant(1))
+    ((((place, _),), _),) = position.terms.items()
+    held = terms.latch(terms.relu(terms.add([(Fraction(1 << 190), position), (Fraction(1), constant(1))])), constant(1))
+    large = terms.latch(terms.of_letter([Fraction(0), Fraction(1)]), terms.of_letter([Fraction(1), Fraction(0)]))
+    assert terms.range(held)[1] > 1 << 512 and terms.range(large) == (0, 1)
+    state = terms.atoms[next(iter(large.terms))[0][0]]
+    object.__setattr__(state, "range", (0, 1 << 150))
+    square = terms.product(large, large)
+    with pytest.raises(Unproved, match="a bound of 2\\^200"):
+        terms.range(square)
+    with pytest.raises(Unproved, match="a bound of 2\\^200"):
+        cases.Grid(terms, [square]).cells(square)
+    with pytest.raises(Unproved, match="a number of 2\\^200"):
+        cases.Grid(terms, [position], [cases.Parts(place, 0, (1 << 300,))])
+
+
+@pytest.mark.parametrize("length, fine", [(None, True), ((1 << 53) - 1, True), (1 << 53, False), (1 << 300, False)])
+def test_a_length_that_is_said_is_below_2_to_the_53(length, fine):
+    """A longer one was told as `of every length`."""
+    edge = {"from": 0, "to": 0, "tokens": [[0, 1]], "distinct": False}
+    promise = {"language": {"tokens": 2, "start": 0, "edges": [edge]}, "length": length}
+    if fine:
+        assert parse(promise).endless == (length is None)
+        return
+    with pytest.raises(Unproved, match="expected one below 2"):
+        parse(promise)
+
+
+def test_counts_that_outgrow_float32_end_where_the_bound_of_a_scan_does(recall):
+    for length, fine in ((1 << 40, True), ((1 << 40) + 1, False)):
+        floats = Floats(Ledger(Terms(replace(read(recall).language, length=length)), only_new))
+        if fine:
+            assert floats.running_sum("here", Number(constant(1))).outgrown is not None
+            continue
+        with pytest.raises(Unproved, match="of more than 2"):
+            floats.running_sum("here", Number(constant(1)))
+
+
+def test_a_position_too_far_to_go_through_is_refused(keep):
+    """Before a list of as many positions is made."""
+    checkpoint, claims = read(keep), search(keep)[1]
+    with pytest.raises(Unproved, match="keeps position"):
+        prove(replace(checkpoint, task={"name": "keep-nth", "n": 1 << 39}), claims)
