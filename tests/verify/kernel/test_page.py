@@ -1,6 +1,6 @@
 """The page says what the kernel proves today, and how large it is."""
 
-from tests.verify.kernel.small import QUICK, SIZES, TABLE, make, said, sizes, table
+from tests.verify.kernel.small import GATE, QUICK, SIZES, TABLE, TARGETS, make, said, sizes, table
 
 
 def test_the_page_has_the_gate_as_it_runs(recall, keep, heads, copies):
@@ -13,3 +13,12 @@ def test_the_page_has_the_gate_as_it_runs(recall, keep, heads, copies):
 
 def test_the_page_has_the_sizes():
     assert said(*SIZES) == sizes()
+
+
+def test_the_page_has_a_row_of_each_circuit():
+    """Of those whose search takes minutes too: what it says of them was measured, and no row was left behind."""
+    rows = [row.split(" | ") for row in said(*TABLE).splitlines()[2:]]
+    assert [row[0].split("`")[1] for row in rows] == list(GATE)
+    for row, sizes_of in zip(rows, GATE.values(), strict=True):
+        assert len(row) == 1 + len(TARGETS) and all(f"{key} = {value}" in row[0] for key, value in sizes_of.items())
+        assert all(cell.strip(" |").startswith(("all: ", "arithmetic and meaning", "stops: ")) for cell in row[1:])
