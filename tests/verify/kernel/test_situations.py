@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from verify.kernel.cases import Cases, Grid, Parts
-from verify.kernel.claims import Ledger, Unused
+from verify.kernel.claims import Ledger, Refused, Unused
 from verify.kernel.facts import Ranged, closer
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language
+from verify.kernel.machines import Machine, beside
 from verify.kernel.mixers import Floats, Number
-from verify.kernel.rules import same
+from verify.kernel.rules import answered, same
 from verify.kernel.situations import Situations
 from verify.kernel.terms import Poly, Terms, constant, short
 
@@ -231,18 +232,21 @@ def test_closer_cells_are_within_and_say_more():
 
 
 def test_two_relus_are_apart_only_where_both_are_straight():
-    """x is -3, 1 or 3. Where it is at least 0, relu(x) is x, and relu(x − 2) is bent: they differ by 0 to 2."""
+    """x is -3, 1 or 3. Where it is at least 0, relu(x) is x, and relu(x − 2) is bent: they differ by 0 to 2. Where x is
+    at most 2, relu(x − 2) is 0 and relu(x) may be more, itself bent or not.
+    """
     terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
     x = terms.latch(terms.of_letter([Fraction(n) for n in (-3, 1, 3)]), terms.of_letter([ONE, ONE, 0 * ONE]))
     ((((a, _),), _),) = x.terms.items()
-    one, two = terms.relu(x), terms.relu(terms.add([(ONE, x), (Fraction(-2), constant(1))]))
-    for p in (
-        Poly({**one.terms, **{m: -c for m, c in two.terms.items()}}),
-        Poly({**two.terms, **terms.add([(-ONE, one)]).terms}),
-    ):
-        seen = {value(terms, p, letters, len(letters)) for letters in sequences(terms.language)}
-        assert ONE in seen or -ONE in seen
-        holds(Grid(terms, [p], [Parts(a, 0, (0,))]), p, seen)
+    less = lambda p: terms.relu(terms.add([(ONE, p), (Fraction(-2), constant(1))]))
+    one = terms.relu(x)
+    for two in (less(x), less(one)):
+        for first, second in ((one, two), (two, one)):
+            p = Poly({**first.terms, **{m: -c for m, c in second.terms.items()}})
+            seen = {value(terms, p, letters, len(letters)) for letters in sequences(terms.language)}
+            assert ONE in seen or -ONE in seen
+            for cuts in ((0,), (0, 3), (3,)):
+                holds(Grid(terms, [p], [Parts(a, 0, cuts)]), p, seen)
 
 
 def test_a_count_that_starts_again_is_0():
@@ -270,3 +274,57 @@ def test_equal_atoms_that_nothing_reads_are_refused_by_number():
             continue
         with pytest.raises(Unused, match="claim 1 is used nowhere"):
             ledger.check_used()
+
+
+def answers(rng: random.Random) -> tuple[bool, set[Fraction]]:
+    """Whether a lead drawn at random is accepted at one state of a machine; what it is there in all sequences."""
+    terms = Terms(language(rng))
+    table = lambda low, high: terms.of_letter([Fraction(rng.randint(low, high)) for _ in range(LETTERS)])
+    lead = terms.add([(ONE, terms.latch(table(0, 2), table(0, 1))), (ONE, table(-1, 2))])
+    step = {(s, a): rng.randrange(2) for s in range(2) for a in range(LETTERS)}
+    both, right = beside(terms.language, Machine(0, lambda s, a: step[s, a], lambda s: 0 if s else None))
+    seen = set()
+    for letters in sequences(terms.language):
+        state = 0
+        for a in letters:
+            state = step[state, a]
+        seen |= {value(terms, lead, letters, len(letters))} if state else set()
+    try:
+        answered(terms, 1, {(0, 1): lead}, both, right, sorted(states(terms, lead)), [])
+    except Unproved:
+        assert min(seen, default=0) <= 0 or any(e.distinct for e in terms.language.edges)
+        return False, seen
+    return True, seen
+
+
+def test_a_letter_answers_where_it_leads_in_every_sequence_and_nowhere_else():
+    """A tie is no lead."""
+    rng = random.Random(6)
+    found = [answers(rng) for _ in range(60)]
+    assert all(x > 0 for accepted, seen in found if accepted for x in seen)
+    assert sum(accepted and bool(seen) for accepted, seen in found) > 5
+    assert sum(min(seen, default=1) == 0 for _, seen in found) > 5
+
+
+def test_a_state_of_numbers_below_0_is_not_0():
+    """A relu of them is."""
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    flag = terms.of_letter([ONE, ONE, 0 * ONE])
+    x = terms.latch(terms.of_letter([Fraction(n) for n in (-3, 1, 3)]), flag)
+    more = terms.relu(x), terms.relu(terms.add([(ONE, x), (ONE, constant(1))]))
+    less = terms.add([(ONE, more[0]), (-ONE, more[1])])
+    grid = lambda p: Grid(terms, [p])
+    assert {cell.hi for cell in grid(less).cells(less)} == {0}
+    for p in (terms.sum(less), terms.latch(less, flag)):
+        ((((a, _),), c),) = p.terms.items()
+        assert c == 1
+        with pytest.raises(Unproved, match="not shown to be the same"):
+            same(terms, 1, a, None, grid)
+
+
+def test_only_a_new_atom_is_compared():
+    terms = two_letters()
+    ((((a, _),), _),) = terms.sum(constant(1)).terms.items()
+    ledger = Ledger(terms, lambda place, subjects: ["same", short(terms.atoms[a].name), None, []])
+    with pytest.raises(Refused, match="claim 1 is refused: it compares no new atom"):
+        ledger.compare("here", [])
