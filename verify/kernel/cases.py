@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verify.kernel.exact import add, alike, fold, integers, multiply
+from verify.kernel.exact import add, alike, each, fold, integers, multiply
 from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.terms import Mono, Poly, Terms
@@ -138,11 +138,16 @@ class Cases:
     def range(self, x: Spread) -> tuple[Array, Array]:
         """The least and the largest value in every case."""
         lo = hi = self._one(0)
+        language = self.terms.language
         for m, n in x.items():
             a, b = n, n
+            each(language.check_factor, n)
             for factor in m:
-                ends = [multiply(e, f) for e in (a, b) for f in self._symbol(factor)]
+                symbol = self._symbol(factor)
+                ends = [multiply(e, f) for e in (a, b) for f in symbol]
                 a, b = fold(np.minimum, ends), fold(np.maximum, ends)
+                for numbers in (*symbol, a, b):
+                    each(language.check_end, numbers)
             lo, hi = add(lo, a), add(hi, b)
         return lo, hi
 
@@ -221,6 +226,8 @@ class Grid(Cases):
         lo, hi = self.terms.atom_range(part.atom, part.lag)
         if list(part.cuts) != sorted(set(part.cuts)) or not part.cuts or not lo < part.cuts[0] <= part.cuts[-1] <= hi:
             raise Unproved(f"the cuts of a state are not increasing within its range, {lo} to {hi}")
+        for cut in part.cuts:
+            self.terms.language.check_factor(cut)
         return [lo, *part.cuts], [*(c - 1 for c in part.cuts), hi]
 
     def _along(self, numbers: Array, axis: int) -> Array:

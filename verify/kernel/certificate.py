@@ -14,7 +14,7 @@ from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Poly, Terms
 
-NAME, VERSION = "certificate.json", 1
+NAME, VERSION = "certificate.json", 2  # 1: before states were followed and new atoms of circuit.json were compared
 _UNEXPECTED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -27,8 +27,12 @@ def written(claims: Sequence[Any]) -> str:
 def claims_of(path: Path) -> list[Any]:
     """The claims of a file; Unproved where it is no certificate."""
     content = read_json(path)
-    if set(content) != {"version", "claims"} or type(content["version"]) is not int or content["version"] != VERSION:
+    version = content.get("version")
+    if set(content) != {"version", "claims"} or type(version) is not int or not 1 <= version <= VERSION:
         raise Unproved(f"{path.name} is no certificate of version {VERSION}")
+    if version < VERSION:
+        told = f"has version {version}, and the kernel reads version {VERSION}, which has other kinds of claims"
+        raise Unproved(f"{path.name} {told}; construct prove DIR --certificate FILE writes it anew")
     if type(content["claims"]) is not list:
         raise Unproved(f"{path.name} lists no claims")
     return content["claims"]

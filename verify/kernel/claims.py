@@ -171,6 +171,7 @@ class Ledger:
                 if kind != "same" or one not in new or one in self.terms.equal or two in self.terms.equal:
                     raise Unproved("it compares no new atom with one that still stands")
                 self.terms.equal[one] = same(self.terms, number, one, two, cases_of(self.terms, how))
+                self.facts.append(self.terms.equal[one])
             except Unproved as refused:
                 raise Refused(f"claim {number} is refused: {refused}; it stands at {place}") from refused
 

@@ -40,6 +40,13 @@ def add(a: Array, b: Array) -> Array:
     return a.astype(object) + b.astype(object)
 
 
+def each(check: Callable[[int], None], numbers: Array) -> None:
+    """Of numbers that 64 bits hold there is nothing to check."""
+    if numbers.dtype == object:
+        for x in numbers.reshape(-1).tolist():
+            check(x)
+
+
 def fold(choose: Callable, ends: Sequence[Array]) -> Array:
     found = ends[0]
     for end in ends[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Cell(NamedTuple):
@@ -35,16 +35,16 @@ class Fact:
     claim: int
     used: bool = field(default=False, init=False)
 
+    def read(self) -> Self:
+        self.used = True
+        return self
+
 
 @dataclass(eq=False)
 class Ranged(Fact):
     """At every position of every sequence, a primitive polynomial is a number of one of the cells."""
 
     cells: tuple[Cell, ...]
-
-    def read(self) -> Ranged:
-        self.used = True
-        return self
 
     @property
     def ends(self) -> tuple[int, int]:

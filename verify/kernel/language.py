@@ -11,7 +11,9 @@ import numpy as np
 
 from verify.kernel.floats import Unproved
 
-_EVERY_LENGTH = 1 << 512  # no rule accepts a bound into which this number enters (lemma of every length)
+_EVERY_LENGTH = 1 << 512  # stands for the length where the promise has none (lemma of every length)
+_MOST_LENGTH = 1 << 53  # that a promise may say
+_FINITE, _ENDLESS = 1 << 200, 1 << 448
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,20 @@ class Language:
     states: int
     edges: tuple[Edge, ...]
     length: int
+
+    @property
+    def endless(self) -> bool:
+        return self.length >= _EVERY_LENGTH
+
+    def check_factor(self, number: int) -> None:
+        """Of sequences without a last length: a number of the files is smaller than each that grows with the length."""
+        if self.endless and abs(number) >= _FINITE:
+            raise Unproved("a number of 2^200 and more, of which a promise without a length lets nothing be said")
+
+    def check_end(self, number: int) -> None:
+        """An end of an interval is below 2^200, whatever the length, or grows with it, and so is at least 2^448."""
+        if self.endless and _FINITE <= abs(number) < _ENDLESS:
+            raise Unproved("a bound of 2^200 and more, of which a promise without a length lets nothing be said")
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -67,8 +83,10 @@ def parse(promise: dict) -> Language:
     data, length = promise["language"], promise["length"]
     tokens = data["tokens"]
     length = _EVERY_LENGTH if length is None else length
-    if type(tokens) is not int or not 1 <= tokens <= 1 << 20 or type(length) is not int or length < 1:
-        raise Unproved(f"the language has {tokens!r:.30} letters and the length {length!r:.30}")
+    if promise["length"] is not None and (type(length) is not int or not 1 <= length < _MOST_LENGTH):
+        raise Unproved(f"the promise has the length {length!r:.30}, expected one below 2^53, or none")
+    if type(tokens) is not int or not 1 <= tokens <= 1 << 20:
+        raise Unproved(f"the language has {tokens!r:.30} letters")
     if set(data) != {"tokens", "start", "edges"}:
         raise Unproved("the language has other entries than tokens, start and edges")
     names = {str(data["start"]): 0}

@@ -21,6 +21,7 @@ from verify.kernel.floats import (
     EXCESS,
     KEPT,
     LEAST,
+    MOST_STEPS,
     OFF,
     ON,
     UNITS,
@@ -259,6 +260,8 @@ class Floats:
         unit = p.poly.unit
         count = self._outgrowing(total)
         if count is not None and self.terms.range(total)[1] > UNITS * Fraction(2) ** unit:
+            if self.terms.language.length > MOST_STEPS:
+                raise Unproved(f"{place}: a count that outgrows float32, of more than 2^40 steps")
             in_range(self.terms.range(total)[1] * (1 + EXCESS), unit, place)
             return Number(total, count, UNITS)
         self.ledger.until(place, [total], lambda: exact(self._mass(total), unit, place))

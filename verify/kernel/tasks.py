@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.cases import Grid, Parts
+from verify.kernel.cases import MOST_CASES, Grid, Parts
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, matmul
@@ -66,6 +66,8 @@ def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int
 
 def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
     """The flag is 1 at the positions 1 … n and 0 beyond."""
+    if n >= MOST_CASES:
+        raise Unproved(f"the task keeps position {n}, and the kernel goes through {MOST_CASES} positions")
     place = next((a for a, atom in enumerate(terms.atoms) if atom.kind == "sum" and atom.of.key == (((), 1),)), None)
     if place is None:
         raise Unproved("the readout does not read the position")

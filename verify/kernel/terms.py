@@ -277,7 +277,7 @@ class Terms:
         for m, c in p.terms.items():
             found = constant(1)
             for a, lag in m:
-                other = self.equal[a].other if a in self.equal else a
+                other = self.equal[a].read().other if a in self.equal else a
                 factor = ZERO if other is None else Poly({((other, lag),): Fraction(1)})
                 found = self.product(found, factor)
             parts.append((c, found))
@@ -373,12 +373,15 @@ class Terms:
     def _ends(self, q: Poly) -> tuple[int, int]:
         lo = hi = 0
         for m, c in q.terms.items():
-            a, b = 1, 1
+            a = b = int(c)
+            self.language.check_factor(a)
             for atom, lag in m:
                 x, y = self.atom_range(atom, lag)
                 ends = (a * x, a * y, b * x, b * y)
                 a, b = min(ends), max(ends)
-            lo, hi = lo + min(int(c) * a, int(c) * b), hi + max(int(c) * a, int(c) * b)
+                for end in (x, y, a, b):
+                    self.language.check_end(end)
+            lo, hi = lo + a, hi + b
         return lo, hi
 
     def cells(self, p: Poly) -> tuple[Fraction, tuple[Cell, ...]]:

@@ -8,15 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from verify.kernel.cases import Cases, Grid
-from verify.kernel.claims import Ledger
+from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.claims import Ledger, Unused
 from verify.kernel.facts import Ranged, closer
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language
 from verify.kernel.mixers import Floats, Number
 from verify.kernel.rules import same
 from verify.kernel.situations import Situations
-from verify.kernel.terms import Poly, Terms, constant
+from verify.kernel.terms import Poly, Terms, constant, short
 
 LETTERS, LENGTH, ONE = 3, 5, Fraction(1)
 
@@ -172,7 +172,8 @@ def test_a_flag_that_is_not_known_opens_or_does_not():
                 assert "moves by what is not" in str(reason)
 
 
-def test_what_grows_without_end_is_not_followed():
+def test_what_grows_without_end_is_not_followed(monkeypatch):
+    monkeypatch.setattr("verify.kernel.situations._MOST_ROUNDS", 1 << 7)
     terms = two_letters()
     p = terms.sum(constant(1))
     ((((a, _),), _),) = p.terms.items()
@@ -227,3 +228,45 @@ def test_closer_cells_are_within_and_say_more():
     assert not closer(wide, wide)
     lows = tuple(cell._replace(hi=cell.lo) for cell in wide)
     assert closer(lows, wide) and not closer(wide, lows)
+
+
+def test_two_relus_are_apart_only_where_both_are_straight():
+    """x is -3, 1 or 3. Where it is at least 0, relu(x) is x, and relu(x − 2) is bent: they differ by 0 to 2."""
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    x = terms.latch(terms.of_letter([Fraction(n) for n in (-3, 1, 3)]), terms.of_letter([ONE, ONE, 0 * ONE]))
+    ((((a, _),), _),) = x.terms.items()
+    one, two = terms.relu(x), terms.relu(terms.add([(ONE, x), (Fraction(-2), constant(1))]))
+    for p in (
+        Poly({**one.terms, **{m: -c for m, c in two.terms.items()}}),
+        Poly({**two.terms, **terms.add([(-ONE, one)]).terms}),
+    ):
+        seen = {value(terms, p, letters, len(letters)) for letters in sequences(terms.language)}
+        assert ONE in seen or -ONE in seen
+        holds(Grid(terms, [p], [Parts(a, 0, (0,))]), p, seen)
+
+
+def test_a_count_that_starts_again_is_0():
+    """The flag is 1 + a·b, of which a·b is only known to be 0 or 1: what the count stores is no number, and it is 0."""
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    held = [terms.latch(constant(1), terms.of_letter([Fraction(n) for n in table])) for table in ((1, 0, 0), (0, 1, 0))]
+    flag = terms.add([(ONE, constant(1)), (ONE, terms.product(*held))])
+    p = terms.count(terms.of_letter([ONE, ONE, 2 * ONE]), flag)
+    cells = Situations(terms, [p], [], states(terms, p)).cells(p)
+    assert {(cell.lo, cell.hi) for cell in cells} == {(0, 0)}
+
+
+def test_equal_atoms_that_nothing_reads_are_refused_by_number():
+    for read in (False, True):
+        terms = two_letters()
+        both = [terms.earlier(terms.of_letter([ONE, 0 * ONE]), lag) for lag in (1, 2)]
+        p = terms.relu(terms.add([*((ONE, q) for q in both), (-ONE, constant(1))]))
+        ((((a, _),), _),) = p.terms.items()
+        claims = iter([["same", short(terms.atoms[a].name), None, ["follow", [], []]], ["new"]])
+        ledger = Ledger(terms, lambda place, subjects, claims=claims: next(claims))
+        ledger.compare("here", [a])
+        if read:
+            assert not terms.replaced(p).terms
+            ledger.check_used()
+            continue
+        with pytest.raises(Unused, match="claim 1 is used nowhere"):
+            ledger.check_used()
