@@ -22,6 +22,7 @@ from safetensors.numpy import load_file
 
 from tests.verify.checker.faults import Scores
 from tests.verify.checker.fuzz import mutated
+from tests.verify.kernel.small import searched
 from verify.kernel.certificate import prove
 from verify.kernel.claims import Refused
 from verify.kernel.files import Checkpoint, numbers, read
@@ -38,7 +39,7 @@ class Target:
 
     def __init__(self, directory: Path, rng: random.Random):
         self.name, self.checkpoint = directory.name, read(directory)
-        self.claims = search_of(self.checkpoint)[1]
+        self.claims = searched(directory)[1]
         promise = json.loads((directory / "construction.json").read_text())["promise"]
         self.tensors = load_file(directory / "model.safetensors")
         self.scores = Scores(self.checkpoint.config, promise, self.tensors, 8, rng)

@@ -16,6 +16,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.verify.kernel.attack import accepted
+from tests.verify.kernel.small import searched
 from verify.kernel import cases, exact
 from verify.kernel.certificate import Unexpected, claims_of, prove, replay, written
 from verify.kernel.circuit import Circuit, matrix
@@ -38,7 +39,7 @@ def only_new(place, subjects):
 
 
 def test_recall_is_proved_whole_and_replayed_without_search(recall, tmp_path):
-    proof, claims = search(recall)
+    proof, claims = searched(recall)
     assert proof.task is not None and proof.claims == len(claims)
     file = tmp_path / "certificate.json"
     file.write_text(written(claims))
@@ -56,7 +57,7 @@ def test_an_older_certificate_is_told_to_be_one(tmp_path):
 
 
 def test_keep_nth_is_proved_up_to_2_to_the_40_tokens(keep):
-    proof, claims = search(keep)
+    proof, claims = searched(keep)
     assert proof.length == 1 << 40 and proof.task == "from position 3 on: the letter that stood at it"
     assert len(written(claims)) < 1000
 
@@ -66,13 +67,13 @@ def test_a_replay_goes_through_fewer_cases_than_the_search(recall):
     made = cases.Grid.__init__
     with patch.object(cases.Grid, "__init__", lambda self, *a, **k: (counted.append(1), made(self, *a, **k))[1]):
         claims = search(recall)[1]
-        searched = len(counted)
+        tried = len(counted)
         replay(recall, claims)
-    assert 0 < len(counted) - searched < searched
+    assert 0 < len(counted) - tried < tried
 
 
 def test_induction_heads_on_mamba_2_are_proved_and_another_blank_is_not(heads, tmp_path):
-    proof, claims = search(heads)
+    proof, claims = searched(heads)
     assert proof.task == "at each letter, the letter that stood right after it the last time, × before that"
     shutil.copytree(heads, tmp_path / "copy")
     circuit = json.loads((heads / "circuit.json").read_text())
@@ -85,7 +86,7 @@ def test_induction_heads_on_mamba_2_are_proved_and_another_blank_is_not(heads, t
 
 def test_the_wrong_position_is_not_the_task(keep, tmp_path):
     shutil.copytree(keep, tmp_path / "copy")
-    claims = search(keep)[1]
+    claims = searched(keep)[1]
     for n in (2, 4):
         manifest = json.loads((keep / "construction.json").read_text()) | {"task": {"name": "keep-nth", "n": n}}
         (tmp_path / "copy" / "construction.json").write_text(json.dumps(manifest))
@@ -120,7 +121,7 @@ FORGERIES = {
 @pytest.mark.parametrize("how", FORGERIES)
 def test_half_a_ballast_is_not_a_whole_one(recall, how):
     """One ballast lane is zeroed in the weights, and the claim names others in its place."""
-    checkpoint, claims = read(recall), search(recall)[1]
+    checkpoint, claims = read(recall), searched(recall)[1]
     first = next(claim for claim in claims if claim[0] == "ballast")
     tensors = dict(checkpoint.tensors)
     embedding = tensors["backbone.embeddings.weight"].copy()
@@ -138,7 +139,7 @@ def numbered(checkpoint, claims) -> str:
 
 
 def test_claims_at_fault_are_named_by_number(recall):
-    checkpoint, claims = read(recall), search(recall)[1]
+    checkpoint, claims = read(recall), searched(recall)[1]
     place = next(i for i, claim in enumerate(claims) if claim[0] == "total")
     total = claims[place]
     change = lambda new: numbered(checkpoint, [*claims[:place], new, *claims[place + 1 :]])
@@ -154,7 +155,7 @@ def test_claims_at_fault_are_named_by_number(recall):
 
 
 def test_special_tokens_and_files_count(recall, tmp_path):
-    claims, copy = search(recall)[1], tmp_path / "copy"
+    claims, copy = searched(recall)[1], tmp_path / "copy"
     shutil.copytree(recall, copy)
     tensors = load_file(recall / "model.safetensors")
     for name, at, number in (("lm_head.weight", -1, 0.0), ("backbone.layers.0.mixer.A_log", -1, np.float32(100))):
@@ -181,7 +182,7 @@ def test_bad_usage_and_files_that_are_none(tmp_path):
 
 def test_rules_over_scores_are_part_of_the_task(recall):
     """A circuit whose rules answer otherwise has no task that its scores alone would answer."""
-    checkpoint, claims = read(recall), search(recall)[1]
+    checkpoint, claims = read(recall), searched(recall)[1]
     streams = checkpoint.circuit["streams"]
     last = len(streams) - 1
     flag = {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []}
@@ -214,7 +215,7 @@ def test_only_constants_are_ballast(recall):
 
 
 def test_a_true_claim_that_nothing_reads_is_refused(recall):
-    checkpoint, claims = read(recall), search(recall)[1]
+    checkpoint, claims = read(recall), searched(recall)[1]
     terms = Terms(checkpoint.language)
     keys = terms.of_letter([Fraction(int(name[0] == "k")) for name in checkpoint.circuit["alphabet"]])
     idle = ["cut", short(terms.name(keys.primitive[1])), []]
@@ -267,7 +268,7 @@ def test_packed_matrices_are_read_exactly_or_not():
     ],
 )
 def test_what_a_circuit_says_beside_its_rules_is_refused(recall, change, why):
-    checkpoint, claims = read(recall), search(recall)[1]
+    checkpoint, claims = read(recall), searched(recall)[1]
     circuit = json.loads(json.dumps(checkpoint.circuit))
     change(circuit)
     with pytest.raises(Unproved, match=why):
@@ -292,7 +293,7 @@ def test_a_clip_to_nothing_and_scores_of_two_heights_are_refused(recall):
 
 def test_a_memory_that_is_written_once_is_told_as_given(recall):
     """The circuit says nothing of a slot that is written twice."""
-    checkpoint, claims = read(recall), search(recall)[1]
+    checkpoint, claims = read(recall), searched(recall)[1]
     circuit = json.loads(json.dumps(checkpoint.circuit))
     memory = next(s for s in circuit["streams"] if s["operation"] == "MemoryRead")
     memory["attributes"]["policy"] = "once"
@@ -343,7 +344,7 @@ def test_what_the_kernel_did_not_expect_is_told_with_its_place(recall, tmp_path)
     circuit["streams"][0]["attributes"] = {"table": 3}
     (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit))
     with pytest.raises(Unexpected, match=r"TypeError.*in matrix \(circuit.py:\d+\)"):
-        replay(tmp_path / "copy", search(recall)[1])
+        replay(tmp_path / "copy", searched(recall)[1])
 
 
 def _position_less(number: int) -> list[dict]:
@@ -409,6 +410,6 @@ def test_counts_that_outgrow_float32_end_where_the_bound_of_a_scan_does(recall):
 
 def test_a_position_too_far_to_go_through_is_refused(keep):
     """Before a list of as many positions is made."""
-    checkpoint, claims = read(keep), search(keep)[1]
+    checkpoint, claims = read(keep), searched(keep)[1]
     with pytest.raises(Unproved, match="keeps position"):
         prove(replace(checkpoint, task={"name": "keep-nth", "n": 1 << 39}), claims)

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from tests.verify.kernel.attack import Target, accepted, edited
+from tests.verify.kernel.small import searched
 from verify.checker.tasks.task_copies import BAR, END, OTHER, TEXT, Written, answers
 from verify.kernel.certificate import claims_of, prove, replay, written
 from verify.kernel.claims import Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
-from verify.kernel.machines import Machine, beside
-from verify.prover.prove import search
+from verify.kernel.machines import Machine, beside, selective_copy
 
 
 def test_selective_copies_are_proved_whole_and_replayed(copies, tmp_path):
-    proof, claims = search(copies)
+    proof, claims = searched(copies)
     assert proof.task == "behind the first '|': the letters x0, x1, … before it in their order, then '.'"
     file = tmp_path / "certificate.json"
     file.write_text(written(claims))
@@ -30,7 +30,7 @@ def test_selective_copies_are_proved_whole_and_replayed(copies, tmp_path):
 
 
 def test_without_a_rule_the_copies_are_not_proved(copies):
-    checkpoint, claims = read(copies), search(copies)[1]
+    checkpoint, claims = read(copies), searched(copies)[1]
     for kind in ("follow", "answers", "ballast"):
         with pytest.raises((Unproved, Refused)):
             prove(checkpoint, [claim for claim in claims if claim[0] != kind])
@@ -39,7 +39,7 @@ def test_without_a_rule_the_copies_are_not_proved(copies):
 @pytest.mark.parametrize("change", [{"x0": "x1", "x1": "x0"}, {"|": "_", "_": "|"}, {".": "_", "_": "."}, {"x1": "y"}])
 def test_other_names_are_another_task_or_the_same_one(copies, change):
     """Two letters that are copied may swap their names: the text that is copied is the same."""
-    checkpoint, claims = read(copies), search(copies)[1]
+    checkpoint, claims = read(copies), searched(copies)[1]
     names = [change.get(name, name) for name in checkpoint.circuit["alphabet"]]
     renamed = replace(checkpoint, circuit=checkpoint.circuit | {"alphabet": names})
     assert accepted(renamed, claims) == (set(change) == {"x0", "x1"})
@@ -51,15 +51,15 @@ def test_a_text_that_does_not_end_is_another_task(copies, tmp_path):
     for end in (None, "_"):
         (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit | {"end": end}))
         with pytest.raises(Unproved, match="ends a text"):
-            replay(tmp_path / "copy", search(copies)[1])
+            replay(tmp_path / "copy", searched(copies)[1])
 
 
 def test_the_machine_answers_as_the_checkers_does(copies, monkeypatch):
     """On texts of any letters, those of no language included; the checker's machine is held against the solver."""
     made: list[Machine] = []
     monkeypatch.setattr("verify.kernel.machines.check_machine", lambda ledger, circuit, machine: made.append(machine))
-    search(copies)
     names = read(copies).circuit["alphabet"]
+    selective_copy(None, None, {"name": "selective-copy"}, {name: i for i, name in enumerate(names)})  # type: ignore
     kinds = np.array([{"|": BAR, ".": END, "_": OTHER}.get(name, TEXT) for name in names])
     rng, asked = random.Random(4), 0
     for _ in range(300):

@@ -172,7 +172,8 @@ def test_a_flag_that_is_not_known_opens_or_does_not():
                 assert "moves by what is not" in str(reason)
 
 
-def test_what_grows_without_end_is_not_followed():
+def test_what_grows_without_end_is_not_followed(monkeypatch):
+    monkeypatch.setattr("verify.kernel.situations._MOST_ROUNDS", 1 << 7)
     terms = two_letters()
     p = terms.sum(constant(1))
     ((((a, _),), _),) = p.terms.items()
