@@ -25,7 +25,7 @@ from compiler.automata.codes import Code, code_of
 from compiler.automata.counted import counted
 from compiler.automata.permutations import Swap
 from compiler.automata.turning import Turning, turnings
-from compiler.language.operations import Embed
+from compiler.language.operations import Source
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, OneHot, Type
 from compiler.language.words import concatenate, latch, permute
@@ -123,7 +123,7 @@ def _one_hot(number: Stream, size: int, lane: Mapping[int, int], lanes: int) -> 
 
 def _looked_up(number: Stream, which: np.ndarray, type: Type) -> Stream:
     """which @ number.one_hot(…). Lanes that one token decides are looked up, so that the embedding holds them alone."""
-    if isinstance(number.operation, Embed):
+    if number.operation.source is Source.TOKEN:
         return concatenate(*(number.lookup(row) for row in which.astype(int).tolist())).retyped(type)
     return (which @ number.one_hot(which.shape[1])).retyped(type)
 
