@@ -95,3 +95,29 @@ def test_a_checkpoint_is_proved_for_every_length_and_one_that_counts_is_not(tmp_
         assert (verdict.accepted and verdict.task is None) == (name == "latches")
         assert "of every length" in verdict.domain
         assert name == "latches" or "counted without end" in str(verdict.task)
+
+
+@pytest.mark.parametrize("number", [2**600, 2**512, 2**40])
+def test_what_grows_with_the_length_is_no_part_of_a_circuit_of_every_length(tmp_path, number: int) -> None:
+    """A circuit that adds relu(position − 2^600) to a score is not the one whose weights lack it: 2^512 only stands for
+    the length.
+    """
+    construction = Automaton(table=table_json(NAMED["tomita-2"].make()), max_length=1000)
+    directory = write(tmp_path / "at", construction.circuit(), "mamba")
+    checkpoint, circuit = read(directory), json.loads((directory / "circuit.json").read_text())
+    streams, output = circuit["streams"], circuit["output"]
+    one = lambda entry: {"shape": [1, 1], "rows": [[[0, entry]]]}
+    at = len(streams)
+    more = [
+        {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []},
+        {"operation": "Cumsum", "attributes": {}, "inputs": [at]},
+        {"operation": "Linear", "attributes": {"matrices": [one(1), one(-number)]}, "inputs": [at + 1, at]},
+        {"operation": "Relu", "attributes": {}, "inputs": [at + 2]},
+    ]
+    scores = json.loads(json.dumps(streams[output]))
+    scores["attributes"]["matrices"].append({"shape": [4, 1], "rows": [[], [], [], [[0, 1]]]})
+    scores["inputs"].append(at + 3)
+    endless = replace(checkpoint, language=replace(checkpoint.language, length=EVERY_LENGTH))
+    assert prove(endless, circuit, None).meaning is None
+    verdict = prove(endless, {**circuit, "streams": [*streams, *more, scores], "output": at + 4}, None)
+    assert "what grows with the length, in a promise without a length" in str(verdict.meaning)

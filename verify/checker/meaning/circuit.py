@@ -14,10 +14,12 @@ from verify.checker.meaning.entries import read_matrix
 from verify.checker.meaning.normal_form import Meaning
 from verify.checker.meaning.quotient import quotient
 from verify.checker.meaning.rules import EACH, RULES, maps
-from verify.checker.values.values import Value, World, kept
+from verify.checker.values.language import EVERY_LENGTH
+from verify.checker.values.values import TOKEN, Value, World, kept
 
 _MOST_LANES = 1 << 16
 FEW_LETTERS = 64
+_GROWS = 1 << 448  # what reaches this has the length in it
 
 
 class Reader(Conditions):
@@ -52,11 +54,22 @@ class Reader(Conditions):
                 for lane in self._lanes[j]:
                     if isinstance(lane, Unread) and lane.reason.at is None:
                         lane.reason.at = j
+                self._check_growth(self._lanes[j])
                 self.made[j] = first, len(self.world.roots)
                 count = len(self._lanes[j])
                 if not count == self._width(stream, count) <= _MOST_LANES:
                     raise Unproved(f"stream {j} has {count} lanes, by its type {stream.get('type')}")
         return self._lanes[i]
+
+    def _check_growth(self, lanes: Lanes) -> None:
+        """Unproved where a lane grows with the length of a promise that has none: the number that stands for the length
+        decides nothing then, however large the numbers of a circuit are (lemma of every length).
+        """
+        if self.world.language.length != EVERY_LENGTH:
+            return
+        roots = {root for lane in lanes if not isinstance(lane, Unread) for root, _ in lane.terms if root != TOKEN}
+        if any(max(abs(self.world.roots[r].lo), abs(self.world.roots[r].hi)) >= _GROWS for r in roots):
+            raise Unproved("what grows with the length, in a promise without a length")
 
     def _read(self, stream: dict, inputs: list[Lanes]) -> Lanes:
         """The lanes of a stream by its rule; one by one where some operand has lanes that no rule reads."""
