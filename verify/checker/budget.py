@@ -87,7 +87,7 @@ def check_circuit(circuit: dict, weights: int) -> None:
         local.append(name not in _OF_THE_PAST and all(local[k] for k in stream["inputs"]))
         simple = name in _LINEAR and (local[-1] or name != "OneHotOf")  # of a letter a table, else ramps
         bent = _FOLDED * width if local[-1] else _BENT + _BENT_LANE * width * (2 if name in _TWICE else 1)
-        work += bent if not simple else 1 + width if width > 1 else 1
+        work += bent if not simple else 1 + width
         work += _inner(stream, widths, local[-1])
         work += listed // _LISTED + max(0, len(stream["inputs"]) - _FEW_INPUTS)
         most = LEAST_WORK + weights // BYTES_OF_WEIGHTS

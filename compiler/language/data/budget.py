@@ -109,7 +109,7 @@ def _cost(stream: dict, width: int, local: bool) -> int:
     kind = Operation.known.get(name) if isinstance(name, str) else None
     ramps = name == "OneHotOf" and not local  # of a letter it is a table
     if kind is None or (name in _SIMPLE and not ramps) or kind.sees is Sees.LINEAR:
-        return 1 + width if width > 1 else 1
+        return 1 + width
     if local:
         return FOLDED * width
     operands = width if kind.sees is Sees.POINTWISE else 2 * width
