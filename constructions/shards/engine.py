@@ -37,6 +37,7 @@ def results(
 def _gathered(client: Client, shards: Sequence[Shard], scheduler: str | None) -> Iterator[tuple[Shard, Any]]:
     from distributed import as_completed
     from distributed.client import FutureCancelledError
+    from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     keys = {f"{shard} of {id(shards)}": shard for shard in shards}
@@ -55,7 +56,7 @@ def _gathered(client: Client, shards: Sequence[Shard], scheduler: str | None) ->
         raise ValueError(
             f"{keys[lost.task]}: {_TRIES + 1} workers died of it; give it more memory, or take it out of the run"
         ) from None
-    except (FutureCancelledError, OSError) as reason:
+    except (FutureCancelledError, CommClosedError) as reason:
         where = f"the scheduler at {scheduler}" if scheduler else "the cluster of this process"
         raise ValueError(
             f"{where} went away ({type(reason).__name__}); the same command goes on from what is kept"

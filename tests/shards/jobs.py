@@ -36,6 +36,10 @@ def refuses(number: int, log: str) -> int:
     raise ValueError(f"number = {number} is refused")
 
 
+def finds_no_file(number: int, log: str) -> int:
+    return Path(log, "none").stat().st_size
+
+
 def _note(log: str, number: int) -> None:
     with open(log, "a") as file:
         file.write(f"{number}\n")

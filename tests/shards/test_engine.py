@@ -98,6 +98,8 @@ def test_what_a_shard_refuses_is_the_sentence_of_the_run(tmp_path) -> None:
     with scheduler() as (address, _):
         with pytest.raises(ValueError, match="number = 0 is refused"):
             list(results(shards("refuses", str(tmp_path / "log"), 1), scheduler=address))
+        with pytest.raises(FileNotFoundError, match="none"):  # a worker's, which is no loss of the scheduler
+            list(results(shards("finds_no_file", str(tmp_path), 1), scheduler=address))
         with (
             patch.object(cluster, "code", lambda: "0.1.0+of-another-machine"),
             pytest.raises(ValueError, match=r"has the code .*, and this process has 0\.1\.0\+of-another-machine"),
