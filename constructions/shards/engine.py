@@ -44,14 +44,16 @@ def _gathered(client: Client, shards: Sequence[Shard], scheduler: str | None) ->
     futures = [
         client.submit(done, shard.job, shard.arguments, key=key, pure=False, retries=0) for key, shard in keys.items()
     ]
-    try:  # results leave their workers at once, however long the caller takes with one: what dies holds none
-        for future, result in as_completed(futures, with_results=True):
-            if isinstance(result, BaseException):  # of a shard that was given up with its scheduler
-                raise result
-            code, found = result
-            check_code(code, "a worker")
-            future.release()
-            yield keys[future.key], found
+    try:
+        for batch in as_completed(futures, with_results=True).batches():
+            for future, _ in batch:  # all at once: what is not released is done again where its worker dies
+                future.release()
+            for future, result in batch:
+                if isinstance(result, BaseException):  # of a shard that was given up with its scheduler
+                    raise result
+                code, found = result
+                check_code(code, "a worker")
+                yield keys[future.key], found
     except KilledWorker as lost:
         raise ValueError(
             f"{keys[lost.task]}: {_TRIES + 1} workers died of it; give it more memory, or take it out of the run"

@@ -83,10 +83,11 @@ def test_workers_of_this_machine_do_every_shard_once_and_a_killed_one_costs_its_
     found = {}
     for shard, result in results(shards("dies_once", str(log)), workers=2, told=heard.append):
         found[shard] = result
-        assert urlopen(heard[0]).status == 200  # the dashboard
+        if len(found) == 1:
+            assert urlopen(heard[0]).status == 200  # the dashboard
     assert sorted((shard.first, result) for shard, result in found.items()) == [(i, i) for i in range(6)]
     assert done(log).count("3") == 2
-    assert len(done(log)) <= 8  # what it was at, and at most what it had just done, of which nobody had heard
+    assert len(done(log)) < 12  # what it was at, and what it had just done, of which nobody had heard
 
 
 def test_a_shard_that_kills_every_worker_is_named(tmp_path) -> None:
