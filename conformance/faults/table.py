@@ -8,7 +8,6 @@ forward and in five modes. `construct conformance --faults` runs it and docs/con
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +25,16 @@ from conformance.judge import judged, trial
 from conformance.models.case import ModelCase
 from conformance.models.judge import judge_model
 from conformance.models.modes import full, padded, permuted, pieces, steps
+from conformance.report import models_in
 
+SMALL = (
+    "count-since-mamba",
+    "induction-mamba",
+    "induction-mamba2",
+    "wide-integers-mamba",
+    "delay-mamba",
+    "absolute-time-mamba",
+)
 TOLERANCES = (1e-2, 1e-3)
 LENGTH = 60
 FIVE_MODES = {"full": full, "pieces": pieces(5, 37), "padding": padded, "steps": steps(50), "rows": permuted}
@@ -78,12 +86,7 @@ def row_content(op: str, bug: str) -> dict[str, Any]:
 @cache
 def _models() -> list[ModelCase]:
     """The models of `small_models`, for as long as this process lives."""
-    place = tempfile.TemporaryDirectory()
-    _KEPT.append(place)
-    return small_models(Path(place.name))
-
-
-_KEPT: list[tempfile.TemporaryDirectory] = []  # removed when the process ends
+    return models_in(None, full=False, only=SMALL)
 
 
 def caught(fault: Fault) -> str:
@@ -103,15 +106,7 @@ def small_models(directory: Path) -> list[ModelCase]:
     """The models that see every bug of a runtime."""
     from conformance.models.build import build  # the compiler: only where models are made
 
-    wanted = (
-        "count-since-mamba",
-        "induction-mamba",
-        "induction-mamba2",
-        "wide-integers-mamba",
-        "delay-mamba",
-        "absolute-time-mamba",
-    )
-    return list(build(directory, only=wanted))
+    return list(build(directory, only=SMALL))
 
 
 def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str:
