@@ -45,6 +45,9 @@ def graft(
     width: Annotated[
         int | None, typer.Option(min=1, help="d_model of the direct sum [default: 4^k of the host's]")
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="mixers of a side branch [default: mamba]; a direct sum has the host's")
+    ] = None,
     samples: Samples = 200,
     as_json: Json = False,
     force: Force = False,
@@ -55,9 +58,12 @@ def graft(
     check_directory(out, force)
     if mode == "branch":
         _check_branch(tokens, width)
+    elif target is not None:
+        raise ValueError(f"--target {target}: a direct sum has the host's mixers; leave out --target.")
     with working("graft", quiet=as_json):
         if mode == "branch":
-            report, complaint = _branch(host, _circuit(circuit), out, token_map(tokens, host), force)
+            mixers = target or "mamba"
+            report, complaint = _branch(host, _circuit(circuit, mixers), mixers, out, token_map(tokens, host), force)
         else:
             report, complaint = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
     if as_json:
@@ -109,7 +115,7 @@ def _check_branch(tokens: Path | None, width: int | None) -> None:
 
 
 def _branch(
-    host: Path, circuit: Circuit, out: Path, tokens: dict[str, int | list[int]], force: bool
+    host: Path, circuit: Circuit, target: str, out: Path, tokens: dict[str, int | list[int]], force: bool
 ) -> tuple[dict[str, Any], str | None]:
     """The report, and what is wrong in a sentence."""
     import torch
@@ -122,7 +128,7 @@ def _branch(
 
     quiet()
     model = opened(host)
-    joined = branch(model, circuit, tokens, where="both")
+    joined = branch(model, circuit, tokens, where="both", target=target)
     letters = {place for places in tokens.values() for place in ids_of(places)}
     ids = random_text(model.get_input_embeddings().weight.shape[0], letters)
     with torch.no_grad():
@@ -152,10 +158,10 @@ def quiet() -> None:
     set_verbosity_error()
 
 
-def _circuit(what: str) -> Circuit:
+def _circuit(what: str, target: str = "mamba") -> Circuit:
     from constructions.command.show import compiled_of
 
-    return compiled_of(what, "mamba", "float32").source
+    return compiled_of(what, target, "float32").source
 
 
 def token_map(path: Path | None, host: Path) -> dict[str, Any]:
