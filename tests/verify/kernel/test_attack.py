@@ -11,7 +11,7 @@ from tests.verify.kernel.attack import attack, found, found_broken
 from tests.verify.kernel.broken import places, spoiled
 from verify.prover.search import Search
 
-ROUNDS = 3
+ROUNDS = 2
 
 
 def test_nothing_proves_a_changed_weight(targets):
@@ -24,7 +24,7 @@ def test_nothing_proves_a_changed_weight(targets):
     assert tried["changed weights"] == ROUNDS * len(targets)
     for kind in ("old claims", "forged claims", "a fresh search", "a broken search"):
         assert tried[f"changed weights: {kind}, refused"]
-    assert tried["edited claims of unchanged weights: refused"] > 10
+    assert tried["edited claims of unchanged weights: refused"] > 10 * ROUNDS
     assert tried["two names exchanged: refused"]
 
 
@@ -37,11 +37,11 @@ def test_a_short_search_proves_the_unchanged_weights(targets):
 def test_broken_searches_are_broken(targets):
     """Some of them find nothing of right weights any more, and some still do: of both kinds there are many."""
     rng, lost, places_seen = random.Random(5), 0, set()
-    for _ in range(60):
+    for _ in range(40):
         claims, what = found_broken(targets[1].checkpoint, rng, reach=0)
         lost += claims is None
         places_seen.add(what)
-    assert 10 < lost < 50 and len(places_seen) > 15
+    assert 5 < lost < 35 and len(places_seen) > 12
 
 
 def test_every_function_of_the_search_is_among_those_that_break():
