@@ -89,8 +89,8 @@ def approximation_needs_less(length: int = 1024, tolerance: float = 1 / 3) -> Fi
     off = float(np.abs(answers - (np.arange(length + 1) == length)).max())
     layers, enough = ceil(log(length, 3)), ceil(log(degree, 3))
     return Finding(
-        {f"degree of AND of {length} bits": length, f"a degree that comes within {tolerance:.2g} of it": degree, "its error": off}
-        | {"that degree over √L": degree / sqrt(length)},
+        {f"degree of AND of {length} bits": length, f"a degree that comes within {tolerance:.2g} of it": degree}
+        | {"its error": off, "that degree over √L": degree / sqrt(length)},
         off <= tolerance + 1e-9 and degree < length,
         {"layers whose degree reaches the first": layers, "the second": enough},
         enough < layers,
