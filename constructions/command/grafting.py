@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def graft(
-    host: Annotated[Path, typer.Argument(help="a directory of a Mamba, Mamba-2 or FalconMamba language model")],
+    host: Annotated[Path, typer.Argument(help="a directory of a language model; docs/graft.md names the classes")],
     circuit: Annotated[str, typer.Argument(help=_CIRCUIT)],
     out: Annotated[
         Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the grafted model")
@@ -65,7 +65,7 @@ def graft(
             mixers = target or "mamba"
             report, complaint = _branch(host, _circuit(circuit, mixers), mixers, out, token_map(tokens, host), force)
         else:
-            report, complaint = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
+            report, complaint = _direct_sum(host, circuit, out, tokens, width, samples, force)
     if as_json:
         typer.echo(strict_json(report))
     else:
@@ -76,10 +76,11 @@ def graft(
 
 
 def _direct_sum(
-    host: Path, circuit: Circuit, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
+    host: Path, circuit: str, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
 ) -> tuple[dict[str, Any], str | None]:
     """The report, and what is wrong in a sentence."""
     from compiler.graft.directory import save, tokenizer_with_letters
+    from compiler.graft.families import family_of
     from compiler.graft.grafted import graft as grafted_of
     from compiler.graft.hosts import read_host
     from compiler.graft.measure import (
@@ -94,7 +95,9 @@ def _direct_sum(
 
     quiet()
     model = read_host(host)
-    grafted = grafted_of(model, circuit, token_map(tokens, host), width)
+    family = family_of(model.config.model_type)
+    assert family is not None  # read_host has seen to it
+    grafted = grafted_of(model, _circuit(circuit, family.target), token_map(tokens, host), width)
     vocab = model.get_input_embeddings().weight.shape[0]
     text = random_text(vocab, [place for place in grafted.ids.values() if place < vocab])
     difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
