@@ -65,8 +65,9 @@ class Case:
         expected = self.expected[name]
         if not isinstance(result, Tensor):
             raise ValueError(f"{name} is of type {type(result).__name__}, but must be a tensor.")
-        if result.is_meta or result.layout != torch.strided:
-            held = "without values (meta)" if result.is_meta else f"in the layout {result.layout}"
+        if result.is_meta or result.is_nested or result.layout != torch.strided:
+            nested = "of tensors (nested)" if result.is_nested else f"in the layout {result.layout}"
+            held = "without values (meta)" if result.is_meta else nested
             raise ValueError(f"{name} is a tensor {held}, but must be a dense one.")
         if result.shape != expected.shape:
             raise ValueError(f"{name} has shape {tuple(result.shape)}, but must have {tuple(expected.shape)}.")
