@@ -1,7 +1,7 @@
 """Putting compiled circuits into other models, and several circuits into one.
 
 union(a, b)            several circuits as one circuit: the union of their alphabets, shared lanes, one head
-graft(host, circuit)   a circuit beside the layers of a Mamba or Mamba-2 language model, in a plain checkpoint
+graft(host, circuit)   a circuit beside the layers of a language model of a host family, in a plain checkpoint
 save(grafted, dir)     as a directory that AutoModelForCausalLM.from_pretrained opens
 branch(host, circuit, tokens)     a frozen circuit beside a host of any class, with a trainable projection
 reader(circuit, tokens, vocab)    the same circuit as a module, for the forward of any other

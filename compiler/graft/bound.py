@@ -12,6 +12,9 @@ weight √(d/D) w undoes it: all three are powers of two. Every weight that lead
 circuit or the padding to one of the host is 0, so each sum of the host has its own terms and zeros. Everything else is
 elementwise. □
 
+In hosts with the gated delta rule the stream holds √(D/d)·x instead, so that the mean is the host's and ε and the
+weights stay; what reads and writes the stream has that power of two in its weights (`families/delta.py`).
+
 Libraries' sums do depend on the order: for the sizes at hand they may choose another. So bit equality of two runs is a
 matter of these (`compiler.graft.measure` says what this machine's give), and then each of the logits is one that the
 host itself has under an allowed order.
@@ -32,14 +35,16 @@ from typing import Any
 
 from torch import Tensor
 
+from compiler.graft.families.family import HostFamily
+
 _SLACK = 2.0**-40  # of this module's own float64
 
 
-def proved(host: Any, tensors: Mapping[str, Tensor], width: int, unit: float) -> dict[str, Any]:
+def proved(family: HostFamily, host: Any, tensors: Mapping[str, Tensor], width: int, unit: float) -> dict[str, Any]:
     """`norm_change`, `logit_bound`, and what they say in a sentence. tensors: of the direct sum, which is `width` wide;
     unit: the roundoff of its numbers.
     """
-    change, bound = norm_change(host, tensors, width), logit_bound(host, width, unit)
+    change, bound = norm_change(family, host, tensors, width), logit_bound(family, host, width, unit)
     text = (
         "the host's logits are equal bit for bit in every arithmetic whose sums do not depend on their order"
         if change == 0
@@ -49,9 +54,9 @@ def proved(host: Any, tensors: Mapping[str, Tensor], width: int, unit: float) ->
     return {"norm_change": change, "logit_bound": bound, "proved": text + most}
 
 
-def loudest_host_score(host: Any) -> float:
+def loudest_host_score(family: HostFamily, host: Any) -> float:
     """A bound on every |logit| of the host over the reals: a normalised stream is at most √d long."""
-    rows = host.get_output_embeddings().weight.detach().double() * host.backbone.norm_f.weight.detach().double()
+    rows = host.get_output_embeddings().weight.detach().double() * family.last_norm(host)
     return loudest_score(rows, host.config.hidden_size)
 
 
@@ -60,33 +65,35 @@ def loudest_score(rows: Tensor, d_model: int) -> float:
     return float(rows.square().sum(-1).max().sqrt()) * float(d_model) ** 0.5 * (1 + _SLACK)
 
 
-def logit_bound(host: Any, width: int, unit: float) -> float:
+def logit_bound(family: HostFamily, host: Any, width: int, unit: float) -> float:
     """What no two of a host's logits, before and after, differ by, for any text and order: their range.
 
     width: of the direct sum; unit: the roundoff of its numbers, whose sums are kept in float32.
     """
     one_sum = 1 / (1 - (width + 8) * 2.0**-24)
-    return 2 * loudest_host_score(host) * one_sum**2 * (1 + unit) ** 4
+    return 2 * loudest_host_score(family, host) * one_sum**2 * (1 + unit) ** 4
 
 
-def norm_change(host: Any, tensors: Mapping[str, Tensor], width: int) -> float:
+def norm_change(family: HostFamily, host: Any, tensors: Mapping[str, Tensor], width: int) -> float:
     """The largest relative change of a norm's factor, over the reals, by what widening rounds; 0 where nothing is.
 
     tensors: of the direct sum.
     """
     d_model = host.config.hidden_size
     worst = 0.0
-    for own, wide in _norms(host, tensors):
+    for own, wide in _norms(family, host, tensors):
         used = own != 0
         factor = wide[:d_model].double()[used] * (width / d_model) ** 0.5 / own.double()[used]
         worst = max(worst, float((factor - 1).abs().max()) if used.any() else 0.0)
     return worst if worst <= _SLACK else worst + 2.0**-24  # ε, half of whose two roundings a root keeps
 
 
-def _norms(host: Any, tensors: Mapping[str, Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
-    """(weight of a norm, the same in the direct sum)."""
-    layers = host.backbone.layers
-    before = len({name.split(".")[2] for name in tensors if name.startswith("backbone.layers.")}) - len(layers)
-    yield host.backbone.norm_f.weight.detach(), tensors["backbone.norm_f.weight"]
-    for i, layer in enumerate(layers):
-        yield layer.norm.weight.detach(), tensors[f"backbone.layers.{before + i}.norm.weight"]
+def _norms(family: HostFamily, host: Any, tensors: Mapping[str, Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+    """(weight of a norm, the same in the direct sum), of those that are changed."""
+    weights = family.layer_norms(host)
+    if not weights:
+        return
+    before = len({name.split(".")[2] for name in tensors if name.startswith(family.layers)}) - len(weights)
+    yield host.get_parameter(family.final_norm).detach(), tensors[family.final_norm]
+    for i, (name, weight) in enumerate(weights):
+        yield weight, tensors[f"{family.layers}{before + i}.{name}"]

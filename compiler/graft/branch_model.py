@@ -56,8 +56,9 @@ def _model(told):
     return AutoModelForCausalLM.from_config(_config(told))
 
 
-def _frozen(model):
-    """The model with its parameters as buffers: saved and moved like them, and seen by no optimiser."""
+def frozen_model(told):
+    """A model of this configuration, its parameters as buffers: saved and moved like them, and seen by no optimiser."""
+    model = _model(told)
     for module in model.modules():
         for name, parameter in list(module.named_parameters(recurse=False)):
             delattr(module, name)
@@ -73,10 +74,8 @@ class Reader(nn.Module):
     def __init__(self, config, vocab, letters, first_layer=0):
         super().__init__()
         self.letters = letters
-        self.circuit = _frozen(_model(config))
-        for layer in self.circuit.backbone.layers:
-            layer.layer_idx += first_layer
-            layer.mixer.layer_idx += first_layer
+        self.circuit = frozen_model(config)
+        self.first_layer = first_layer
         self.register_buffer("symbols", torch.full((vocab,), letters))
 
     def new_layers(self):
@@ -98,6 +97,7 @@ class Reader(nn.Module):
         which is written to.
         """
         symbols, length = self.symbols[ids], ids.shape[1]
+        cache = self._own(cache)
         with torch.autocast(ids.device.type, enabled=False):
             if cache is None or (self._is_empty(cache) and length > 1):
                 scores = self._scores(symbols, mask, cache)
@@ -111,8 +111,17 @@ class Reader(nn.Module):
         clear = alone & (symbols < self.letters)
         return nn.functional.one_hot(answer, self.letters).float() * clear[..., None]
 
+    def _own(self, cache):
+        """The circuit's layers of a shared cache as a cache of their own, so that its positions are not the host's."""
+        if cache is None:
+            return None
+        own = DynamicCache(config=self.circuit.config)
+        own.layers = cache.layers[self.first_layer :]
+        return own
+
     def _scores(self, symbols, mask, cache):
-        return self.circuit(symbols, attention_mask=mask, cache_params=cache, use_cache=cache is not None).logits
+        told = {"cache_params" if hasattr(self.circuit, "backbone") else "past_key_values": cache}  # Mamba's, or other
+        return self.circuit(symbols, attention_mask=mask, use_cache=cache is not None, **told).logits
 
     def _step(self, symbol, mask, cache):
         """One token, which leaves the states of a row as they were where it is padding: transformers reads it there."""
@@ -127,8 +136,10 @@ class Reader(nn.Module):
         return scores
 
     def _states(self, cache):
-        """The tensors that the circuit's layers have in the cache; none before the first token."""
-        layers = [cache.layers[layer.mixer.layer_idx] for layer in self.circuit.backbone.layers]
+        """The tensors that the circuit's mixers have in the cache; none before the first token. Keys and values of a
+        layer of attention are none of them, for what is read of those is multiplied by 0.
+        """
+        layers = [layer for layer in cache.layers if hasattr(layer, "recurrent_states")]
         held = [
             state
             for layer in layers
@@ -138,7 +149,7 @@ class Reader(nn.Module):
         return [state for state in held if state is not None]
 
     def _is_empty(self, cache):
-        return not cache.has_previous_state(self.circuit.backbone.layers[0].mixer.layer_idx)
+        return not cache.has_previous_state(0)
 
 
 def _holds_something(layer):

@@ -41,7 +41,6 @@ from compiler.graft.families import family_of
 from compiler.graft.families.family import HostFamily
 from compiler.graft.placement import Placement
 from compiler.graft.sizes import wide_sizes
-from compiler.graft.widen import widened_norm
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
 from compiler.language.circuit import Circuit
@@ -73,7 +72,13 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
     bounds = compiled.lane_bounds()
     first = _with_ballast(compiled, ())
     wide = wide_sizes(family, host.config, first, compiled.lanes.count, width)
-    squared = _largest_square(host.get_input_embeddings().weight)
+    own = family.widths(host.config)
+    if family.scale(own, wide) != 1 and (family.last_norm(host) >= 1 / FAINTEST_SEEN).any():
+        raise GraftError(
+            "the host holds a circuit already, whose faint lanes no second one may scale; unite them by union or "
+            "`construct compose`, and put them in as one."
+        )
+    squared = _largest_square(host.get_input_embeddings().weight) * family.scale(own, wide) ** 2
     ballast = choose_ballast(wide.d_model, np.append(FAINTEST_SEEN * bounds, squared**0.5), compiled.context.format)
     if ballast.level > _LARGEST_LEVEL:
         raise GraftError(
@@ -86,8 +91,8 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
     letters = compiled.head[: circuit.token_alphabet.size - 1]
     reach = float((abs(letters) @ bounds).max(initial=0.0))
     terms = int(np.diff(letters.indptr).max(initial=0))
-    scale = _scale(host, compiled)
-    return Plan(compiled, blocks, family.widths(host.config), wide, ballast, faint, scale, bounds, reach, terms, family)
+    scale = _scale(family, host, compiled)
+    return Plan(compiled, blocks, own, wide, ballast, faint, scale, bounds, reach, terms, family)
 
 
 def _largest_square(table: Tensor) -> float:
@@ -95,11 +100,11 @@ def _largest_square(table: Tensor) -> float:
     return float(table.detach().double().square().sum(-1).max()) * (1 + 2.0**-40)
 
 
-def _scale(host: Any, compiled: Compiled) -> float:
+def _scale(family: HostFamily, host: Any, compiled: Compiled) -> float:
     """κ: by it the least lead of a letter, and the distance of letters from 0, is four times any host score."""
     domain = compiled.domains.of(compiled.source.output)
     least = min(float(domain.step) or 1.0, 1.0)
-    loudest = _loudest_beside(host)
+    loudest = _loudest_beside(family, host)
     scale = 2.0 ** np.ceil(np.log2(4 * max(loudest, 2.0**-20) * LOUDEST / least))
     if scale > _LARGEST_SCALE:
         raise GraftError(
@@ -109,14 +114,14 @@ def _scale(host: Any, compiled: Compiled) -> float:
     return scale
 
 
-def _loudest_beside(host: Any) -> float:
+def _loudest_beside(family: HostFamily, host: Any) -> float:
     """What logits of the host can reach, where lanes of a circuit that was grafted into it before are loud only behind
     the last norm: they hold numbers of up to 2^24 there, times at most 1/√ε.
     """
-    weight = host.backbone.norm_f.weight.detach().double()
+    weight = family.last_norm(host)
     earlier = weight >= 1 / FAINTEST_SEEN
     rows = host.get_output_embeddings().weight.detach().double()
-    heard = float(rows[:, earlier].abs().sum(-1).max()) * _LARGEST_LANE / host.config.layer_norm_epsilon**0.5
+    heard = float(rows[:, earlier].abs().sum(-1).max()) * _LARGEST_LANE / family.epsilon(host.config) ** 0.5
     return loudest_score(rows[:, ~earlier] * weight[~earlier], host.config.hidden_size) + heard
 
 
@@ -169,18 +174,15 @@ def _widened_taps(block: SelectiveBlock, d_conv: int) -> SelectiveBlock:
     return replace(block, features=replace(block.features, taps=wide))
 
 
-def circuit_layers(plan: Plan, biased: bool) -> list[dict[str, Tensor]]:
-    """Tensors of the circuit's layers, by their names within a layer. biased: whether in_proj and out_proj have one."""
+def circuit_layers(plan: Plan, config: Any) -> list[dict[str, Tensor]]:
+    """Tensors of the circuit's layers, by their names within a layer. config: the host's."""
     lanes = torch.from_numpy(plan.lanes)
     layers = []
     for mixer in plan.family.circuit_mixers(plan):
         mixer["out_proj.weight"][lanes] *= plan.faint
-        if biased:
-            for name in ("in_proj", "out_proj"):
-                mixer[f"{name}.bias"] = torch.zeros(mixer[f"{name}.weight"].shape[0])
-        norm = torch.zeros(plan.wide.d_model)
+        norm = torch.full((plan.wide.d_model,), -plan.family.unit)
         norm[lanes] = plan.ballast.level / plan.faint
-        layers.append({f"mixer.{name}": tensor for name, tensor in mixer.items()} | {"norm.weight": norm})
+        layers.append(plan.family.circuit_layer(mixer, norm, config))
     return layers
 
 
@@ -189,30 +191,27 @@ def circuit_layers(plan: Plan, biased: bool) -> list[dict[str, Tensor]]:
 
 def tensors_of(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> dict[str, Tensor]:
     """The state dict of the direct sum. ids: the id of each letter; vocab: how many tokens there are in the end."""
-    config, wide = host.config, plan.wide.d_model
-    narrow = plan.host.d_model
+    config, family = host.config, plan.family
     state = {name: tensor.detach() for name, tensor in host.state_dict().items()}
     dtype = host.get_input_embeddings().weight.dtype
     result = {
-        "backbone.embeddings.weight": _embedding(plan, host, ids, vocab),
+        family.embedding: _embedding(plan, host, ids, vocab),
         "lm_head.weight": _head(plan, host, ids, vocab),
-        "backbone.norm_f.weight": widened_norm(state["backbone.norm_f.weight"], narrow, wide),
+        family.final_norm: family.host_norm(state[family.final_norm], plan.host, plan.wide),
     }
-    result["backbone.norm_f.weight"][torch.from_numpy(plan.lanes)] = 1 / plan.faint
-    layers = circuit_layers(plan, config.use_bias)
+    result[family.final_norm][torch.from_numpy(plan.lanes)] = 1 / plan.faint
+    layers = circuit_layers(plan, config)
     for i, layer in enumerate(layers):
         for name, tensor in layer.items():
             held = tensor.to(dtype)
             if not torch.equal(held.float(), tensor.float()):
                 raise GraftError(f"the circuit's {name} has a weight that {dtype} does not hold exactly.")
-            result[f"backbone.layers.{i}.{name}"] = held
+            result[f"{family.layers}{i}.{name}"] = held
     for i in range(config.num_hidden_layers):
-        prefix = f"backbone.layers.{i}."
-        mixer = {n.removeprefix(f"{prefix}mixer."): t for n, t in state.items() if n.startswith(f"{prefix}mixer.")}
-        place = f"backbone.layers.{len(layers) + i}"
-        result[f"{place}.norm.weight"] = widened_norm(state[f"{prefix}norm.weight"], narrow, wide)
-        for name, tensor in plan.family.widened(mixer, plan.host, plan.wide).items():
-            result[f"{place}.mixer.{name}"] = tensor
+        prefix, place = f"{family.layers}{i}.", f"{family.layers}{len(layers) + i}."
+        layer = {name.removeprefix(prefix): t for name, t in state.items() if name.startswith(prefix)}
+        widened = family.widened_layer(layer, plan.host, plan.wide)
+        result |= {f"{place}{name}": tensor for name, tensor in widened.items()}
     return {name: tensor.contiguous() for name, tensor in result.items()}
 
 
@@ -221,7 +220,7 @@ def _embedding(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> Ten
     own = host.get_input_embeddings().weight.detach()
     rows = torch.from_numpy(plan.compiled.lanes.embedding.toarray()) * plan.faint
     table = torch.zeros(vocab, plan.wide.d_model, dtype=torch.float64)
-    table[: len(own), : plan.host.d_model] = own.double()
+    table[: len(own), : plan.host.d_model] = own.double() * plan.family.scale(plan.host, plan.wide)
     lanes = slice(plan.host.d_model, plan.host.d_model + plan.compiled.lanes.count)
     letters = plan.compiled.source.token_alphabet
     table[:, lanes] = rows[letters.size - 1]  # the guest, which is the last
@@ -236,7 +235,7 @@ def _head(plan: Plan, host: Any, ids: Mapping[str, int], vocab: int) -> Tensor:
     own = host.get_output_embeddings().weight.detach()
     rows = torch.from_numpy(plan.compiled.head.toarray()) * plan.scale
     table = torch.zeros(vocab, plan.wide.d_model, dtype=torch.float64)
-    table[: len(own), : plan.host.d_model] = own.double()
+    table[: len(own), : plan.host.d_model] = own.double() / plan.family.scale(plan.host, plan.wide)
     lanes = slice(plan.host.d_model, plan.host.d_model + plan.compiled.lanes.count)
     for letter, place in ids.items():
         table[place, lanes] = rows[plan.compiled.source.token_alphabet.index(letter)]
@@ -256,11 +255,8 @@ def config_of(plan: Plan, host: Any, vocab: int) -> Any:
     told = old.to_dict() | {
         "vocab_size": vocab,
         "hidden_size": wide.d_model,
-        "state_size": wide.d_state,
-        "conv_kernel": wide.d_conv,
         "num_hidden_layers": len(plan.blocks) + old.num_hidden_layers,
-        "layer_norm_epsilon": old.layer_norm_epsilon * plan.host.d_model / wide.d_model,
-        "use_conv_bias": True,
         "tie_word_embeddings": False,
     }
+    told |= plan.family.sizes_told(old, len(plan.blocks), plan.host, wide)
     return type(old).from_dict(told | plan.family.config(old, plan.host, wide))

@@ -17,10 +17,9 @@ from compiler.graft.direct_sum import Plan, config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
 from compiler.graft.faint import LOUDEST, least_stream_norm
 from compiler.graft.hosts import DTYPES, read_host
-from compiler.graft.sizes import is_exact
 from compiler.graft.special import check_special
 from compiler.graft.union import union
-from compiler.graft.widths import Widths
+from compiler.graft.widths import Widths, is_exact
 from compiler.language.arguments import close_to, integer, shown
 from compiler.language.circuit import Circuit
 from compiler.language.data import language_to_data
@@ -71,11 +70,11 @@ def graft(
 ) -> Grafted:
     """Put a circuit into a host, side by side: host and circuit keep computing what they computed.
 
-    host: a `MambaForCausalLM`, `Mamba2ForCausalLM`, `FalconMambaForCausalLM` or `MambaLMHeadModel`, or a directory of
-    one; its weights are
-    copied. circuit: over tokens; a compiled one is compiled again for the host. tokens: letters that are tokens of the
-    host, by their ids; all others come after its vocabulary. width: d_model of the result, by default the least 4^k
-    times the host's that has room, with which the host's arithmetic is its own.
+    host: a `MambaForCausalLM`, `Mamba2ForCausalLM`, `FalconMambaForCausalLM`, `OlmoHybridForCausalLM`,
+    `Qwen3_5ForCausalLM` or `MambaLMHeadModel`, or a directory of one; its weights are copied. circuit: over tokens; a
+    compiled one is compiled again for the host. tokens: letters that are tokens of the host, by their ids; all others
+    come after its vocabulary. width: d_model of the result, by default the least 4^k times the host's that has room,
+    with which the host's arithmetic is its own.
 
     Raises GraftError for a host, a map or a width that cannot be, TypeError for what is no circuit, CompileError where
     the circuit cannot be exact among the host's tokens.
@@ -96,20 +95,23 @@ def graft(
         wide = type(model)(config)
     tensors = tensors_of(planned, model, ids, vocab)
     wide.load_state_dict(tensors, assign=True)
-    planned.family.complete(wide)
+    planned.family.complete(wide, model)
     wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
     report = _report(planned, model, ids, circuit, mapped) | {"warnings": _warnings(planned, wide)}
     report["host_promise"] |= proved(
-        model, tensors, planned.wide.d_model, 2.0**-planned.compiled.context.format.significand
+        planned.family, model, tensors, planned.wide.d_model, 2.0**-planned.compiled.context.format.significand
     )
     return Grafted(wide, ids, planned.compiled, report)
 
 
 def _warnings(plan: Plan, wide: Any) -> list[str]:
     """What else a user of the result must know: of its class, and of a GPU."""
-    family, mixer = target_of(plan.family.target).family, wide.backbone.layers[0].mixer
+    family = target_of(plan.family.target).family
     assert family is not None  # hosts are language models
+    mixer = getattr(plan.family.backbone(wide).layers[0], "mixer", None)
+    if mixer is None:
+        return list(family.cautions(wide.config.to_dict()))
     channels, _, taps = mixer.conv1d.weight.shape
     limits = kernel_limits(taps, plan.wide.d_state, channels, mixer.in_proj.weight.shape[0])
     return [*family.cautions(wide.config.to_dict()), *kernel_warnings(limits)]

@@ -58,8 +58,9 @@ def refused(host: object) -> str | None:
         return f"its weight {broken} holds an infinity or a NaN; all weights must be finite numbers"
     if config.hidden_act not in ("silu", "swish"):
         return f"its activation is {config.hidden_act}, and circuits are exact under silu; {BRANCH}"
-    if config.expand < 1 or int(config.expand) != config.expand:
-        return f"its expand is {config.expand}, and a whole number of at least 1 is needed; {BRANCH}"
+    expand = getattr(config, "expand", 1)  # hosts with the delta rule have none
+    if expand < 1 or int(expand) != expand:
+        return f"its expand is {expand}, and a whole number of at least 1 is needed; {BRANCH}"
     return family.refused(config)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compiler.graft.branch_model import CircuitBranchForCausalLM, Reader
 
 Where = Literal["embeddings", "logits", "both"]
-TARGETS = ("mamba", "mamba2")  # whose cache has nothing but states of mixers
+TARGETS = ("mamba", "mamba2", "gated-deltanet", "gated-deltanet-qwen")  # transformers has a class for these
 _READER = "for any other module use `reader(circuit, tokens, vocab)` in its forward"
 
 
@@ -40,7 +40,8 @@ def branch(
 
     host: a causal language model of transformers, which is used as it is. tokens: for each letter the token of the host
     that it is, or several. where: what the answers are added to; strength: what the token of an answer (the first, for
-    several) gets on its logit from the start. target: the mixers of the circuit, "mamba" or "mamba2".
+    several) gets on its logit from the start. target: the mixers of the circuit: "mamba", "mamba2",
+    "gated-deltanet" or "gated-deltanet-qwen".
 
     Raises GraftError for a host or a map that cannot be, TypeError for what is no circuit, CompileError where the
     circuit cannot be exact among tokens that are none of its letters.
@@ -77,7 +78,7 @@ def branch(
             f"{type(result.host).__name__}; {_READER}."
         )
     result.host = host
-    result.reader.circuit.load_state_dict(model.tensors, assign=True)
+    _fill(result.reader, model)
     result.reader.symbols = symbols
     first = next(host.parameters())
     result.write = _parameter(letters, table.shape[1], first, where != "logits")
@@ -107,9 +108,17 @@ def reader(
     model, symbols, compiled = _circuit(circuit, tokens, vocab, target)
     with torch.device("meta"):
         result = Reader(_settings_of(model), vocab, compiled.source.token_alphabet.size - 1)
-    result.circuit.load_state_dict(model.tensors, assign=True)
+    _fill(result, model)
     result.symbols = symbols
     return result.eval()
+
+
+def _fill(reader: Reader, model: LanguageModel) -> None:
+    """Give a reader that was made without values those of the circuit."""
+    from compiler.graft.branch_model import frozen_model
+
+    reader.circuit = frozen_model(_settings_of(model))  # made anew: its class may keep buffers that it does not save
+    reader.circuit.load_state_dict(model.tensors, assign=True)
 
 
 def _check_host(host: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isqrt
 from typing import Any
 
 from compiler.exactness.ballast import squares
@@ -14,12 +13,6 @@ from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 
 MOST_WIDTH = 1 << 20
-
-
-def is_exact(narrow: int, wide: int) -> bool:
-    """Whether √(narrow/wide) is a power of two, so that the host's norms are scaled without rounding."""
-    ratio, rest = divmod(wide, narrow)
-    return rest == 0 and ratio & (ratio - 1) == 0 and isqrt(ratio) ** 2 == ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +47,8 @@ def wide_sizes(
     host = family.widths(config)
     room = Room(family, host, blocks, n_lanes)
     wide = _least(room) if width is None else _checked(room, width)
-    state, rank = family.columns(host, blocks, n_lanes)
     conv = max(host.d_conv, *(block.features.taps.shape[1] for block in blocks))
-    return Widths(wide, room.expand * wide, state, conv, rank, host.groups)
+    return family.wide(host, blocks, n_lanes, wide, conv)
 
 
 def _least(room: Room) -> int:

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def graft(
-    host: Annotated[Path, typer.Argument(help="a directory of a Mamba, Mamba-2 or FalconMamba language model")],
+    host: Annotated[Path, typer.Argument(help="a directory of a language model; docs/graft.md names the classes")],
     circuit: Annotated[str, typer.Argument(help=_CIRCUIT)],
     out: Annotated[
         Path, typer.Option(parser=requests.directory, metavar="PATH", help="directory of the grafted model")
@@ -45,6 +45,9 @@ def graft(
     width: Annotated[
         int | None, typer.Option(min=1, help="d_model of the direct sum [default: 4^k of the host's]")
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="mixers of a side branch [default: mamba]; a direct sum has the host's")
+    ] = None,
     samples: Samples = 200,
     as_json: Json = False,
     force: Force = False,
@@ -55,11 +58,14 @@ def graft(
     check_directory(out, force)
     if mode == "branch":
         _check_branch(tokens, width)
+    elif target is not None:
+        raise ValueError(f"--target {target}: a direct sum has the host's mixers; leave out --target.")
     with working("graft", quiet=as_json):
         if mode == "branch":
-            report, complaint = _branch(host, _circuit(circuit), out, token_map(tokens, host), force)
+            mixers = target or "mamba"
+            report, complaint = _branch(host, _circuit(circuit, mixers), mixers, out, token_map(tokens, host), force)
         else:
-            report, complaint = _direct_sum(host, _circuit(circuit), out, tokens, width, samples, force)
+            report, complaint = _direct_sum(host, circuit, out, tokens, width, samples, force)
     if as_json:
         typer.echo(strict_json(report))
     else:
@@ -70,10 +76,11 @@ def graft(
 
 
 def _direct_sum(
-    host: Path, circuit: Circuit, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
+    host: Path, circuit: str, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
 ) -> tuple[dict[str, Any], str | None]:
     """The report, and what is wrong in a sentence."""
     from compiler.graft.directory import save, tokenizer_with_letters
+    from compiler.graft.families import family_of
     from compiler.graft.grafted import graft as grafted_of
     from compiler.graft.hosts import read_host
     from compiler.graft.measure import (
@@ -88,7 +95,9 @@ def _direct_sum(
 
     quiet()
     model = read_host(host)
-    grafted = grafted_of(model, circuit, token_map(tokens, host), width)
+    family = family_of(model.config.model_type)
+    assert family is not None  # read_host has seen to it
+    grafted = grafted_of(model, _circuit(circuit, family.target), token_map(tokens, host), width)
     vocab = model.get_input_embeddings().weight.shape[0]
     text = random_text(vocab, [place for place in grafted.ids.values() if place < vocab])
     difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
@@ -109,7 +118,7 @@ def _check_branch(tokens: Path | None, width: int | None) -> None:
 
 
 def _branch(
-    host: Path, circuit: Circuit, out: Path, tokens: dict[str, int | list[int]], force: bool
+    host: Path, circuit: Circuit, target: str, out: Path, tokens: dict[str, int | list[int]], force: bool
 ) -> tuple[dict[str, Any], str | None]:
     """The report, and what is wrong in a sentence."""
     import torch
@@ -122,7 +131,7 @@ def _branch(
 
     quiet()
     model = opened(host)
-    joined = branch(model, circuit, tokens, where="both")
+    joined = branch(model, circuit, tokens, where="both", target=target)
     letters = {place for places in tokens.values() for place in ids_of(places)}
     ids = random_text(model.get_input_embeddings().weight.shape[0], letters)
     with torch.no_grad():
@@ -152,10 +161,10 @@ def quiet() -> None:
     set_verbosity_error()
 
 
-def _circuit(what: str) -> Circuit:
+def _circuit(what: str, target: str = "mamba") -> Circuit:
     from constructions.command.show import compiled_of
 
-    return compiled_of(what, "mamba", "float32").source
+    return compiled_of(what, target, "float32").source
 
 
 def token_map(path: Path | None, host: Path) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
+from constructions.checkpoints.built import build
+from constructions.checkpoints.guarantee import verdict_of
 from tests.automata.tables import answers
 
 LENGTH = 40
@@ -35,6 +37,17 @@ def test_blocks_answer_what_the_table_answers(name: str, arch: str) -> None:
     said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
     for word, row in zip(words.tolist(), said.tolist(), strict=True):
         assert [alphabet.tokens[i] for i in row] == answers(table, word)
+
+
+@pytest.mark.parametrize(
+    "name, arch, length",
+    [("tomita-3", "mamba", 12), ("at-most-two-a", "gated-deltanet", None), ("subsequence-abc", "gated-deltanet", None)],
+)
+def test_weights_hold_what_the_levels_hold(name: str, arch: str, length: int | None) -> None:
+    """Their latches are joined one position back, or begin where the circuit's do not."""
+    table = table_json(NAMED[name].make())
+    verdict = verdict_of(build(Automaton(table=table, arch=arch, max_length=length)))  # type: ignore[arg-type]
+    assert not any(verdict.parts().values())
 
 
 @pytest.mark.parametrize(

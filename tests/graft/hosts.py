@@ -52,6 +52,32 @@ def count_answers(words: list[str]) -> list[str | None]:
     return answers
 
 
+def delta_host(kind: str, seed: int = 0, dtype: torch.dtype = torch.float32, **options):
+    """A random `OlmoHybridForCausalLM` ("olmo") or `Qwen3_5ForCausalLM` ("qwen") of 32 lanes, as below."""
+    torch_only_transformers()
+    from transformers import OlmoHybridConfig, OlmoHybridForCausalLM, Qwen3_5ForCausalLM, Qwen3_5TextConfig
+
+    torch.manual_seed(seed)
+    sizes = {"vocab_size": VOCAB, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3}
+    sizes |= {"layer_types": ["linear_attention", "full_attention", "linear_attention"]}
+    sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2, "linear_num_key_heads": 2}
+    sizes |= {"linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 8}
+    sizes |= {"pad_token_id": 0, "eos_token_id": 2, "bos_token_id": None}
+    if kind == "olmo":
+        model = OlmoHybridForCausalLM(OlmoHybridConfig(**(sizes | options)))
+    else:
+        model = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**({"head_dim": 8} | sizes | options)))
+    return moved(model).to(dtype).eval()
+
+
+def moved(model):
+    """With every parameter away from its initial value."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    return model
+
+
 def host(kind: str = "mamba", d_model: int = 64, seed: int = 0, dtype: torch.dtype = torch.float32, **options):
     """A random language model of transformers, with every parameter away from its initial value."""
     torch_only_transformers()
@@ -73,10 +99,7 @@ def host(kind: str = "mamba", d_model: int = 64, seed: int = 0, dtype: torch.dty
     else:
         heads = {"num_heads": 2 * d_model // 16, "head_dim": 16, "n_groups": 1, "state_size": 16, "chunk_size": 32}
         model = Mamba2ForCausalLM(Mamba2Config(**(heads | sizes)))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.05 * torch.randn_like(parameter))
-    return model.to(dtype).eval()
+    return moved(model).to(dtype).eval()
 
 
 def host_text(count: int = 3, length: int = 40, seed: int = 1) -> torch.Tensor:

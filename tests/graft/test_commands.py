@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from compiler.artifact.tokenizer import tokenizer_files
 from compiler.graft import direct_sum
+from compiler.graft.families import family
 from constructions.command.cli import app
 from tests.constructions.test_refusals import run
 from tests.graft.hosts import VOCAB, host, host_text
@@ -139,13 +140,13 @@ def test_what_mapped_letters_leave_to_the_host_is_compared(directory, tmp_path, 
 
 
 def test_sums_that_differ_are_exit_code_1(directory, tmp_path, monkeypatch):
-    held = direct_sum.widened_norm
-    monkeypatch.setattr(direct_sum, "widened_norm", lambda *told: held(*told) * (1 + 2**-12))
+    held = family.widened_norm
+    monkeypatch.setattr(family, "widened_norm", lambda *told: held(*told) * (1 + 2**-12))
     done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 2)
     assert done.exit_code == 1 and "contradicts what is proved" in done.stderr
 
 
 def test_wrong_answers_are_exit_code_1(directory, tmp_path, monkeypatch):
-    monkeypatch.setattr(direct_sum, "_scale", lambda host, compiled: -1.0)  # the best letter becomes the worst
+    monkeypatch.setattr(direct_sum, "_scale", lambda *told: -1.0)  # the best letter becomes the worst
     done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 4)
     assert done.exit_code == 1 and "wrong answers" in done.stderr

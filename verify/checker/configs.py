@@ -32,7 +32,7 @@ def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, ha
     epsilon: the name of that of the norms.
     """
     for key, value in expected.items():
-        if type(config.get(key)) is not type(value) or config[key] != value:
+        if key not in config or type(config[key]) is not type(value) or config[key] != value:
             raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
     if type(config.get(epsilon)) is not float or not LEAST_EPSILON <= config[epsilon] < 1:
         raise Rejected(f"the config has {epsilon} = {config.get(epsilon)!r:.60}, expected a number from 2^-126 to 1")

@@ -11,8 +11,10 @@ from compiler.graft.families.falcon_mamba import FalconMambaHost
 from compiler.graft.families.family import HostFamily
 from compiler.graft.families.mamba import MambaHost
 from compiler.graft.families.mamba2 import Mamba2Host
+from compiler.graft.families.olmo_hybrid import OlmoHybridHost
+from compiler.graft.families.qwen import QwenHost
 
-_FAMILIES: tuple[HostFamily, ...] = (MambaHost(), Mamba2Host(), FalconMambaHost())
+_FAMILIES: tuple[HostFamily, ...] = (MambaHost(), Mamba2Host(), FalconMambaHost(), OlmoHybridHost(), QwenHost())
 
 
 def class_names() -> tuple[str, ...]:

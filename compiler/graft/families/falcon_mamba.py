@@ -94,7 +94,7 @@ class FalconMambaHost(MambaHost):
         factor = wide.d_state // host.d_state
         return super().config(config, host, wide) | {"mixer_rms_eps": config.mixer_rms_eps / factor}
 
-    def complete(self, model):
+    def complete(self, model, host):
         """The weights of the norms, which are ones."""
         for module in model.modules():
             for name, buffer in list(module.named_buffers(recurse=False)):

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from compiler.graft.widen import widened_norm
 from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from compiler.graft.placement import Placement
 
 BRANCH = "graft it as a side branch (mode branch)"
@@ -25,12 +26,18 @@ class HostFamily:
     class_name: the class of transformers.
     target:     what a circuit is compiled for, so that its blocks stand in their mixers.
     rank_name:  what `Widths.rank` is.
+    embedding, final_norm, layers: the library's names of these tensors, and what the names of a layer's begin with.
+    unit:       what a norm adds to its weight before it multiplies by it.
     """
 
     model_type: ClassVar[str]
     class_name: ClassVar[str]
     target: ClassVar[str]
     rank_name: ClassVar[str]
+    embedding: ClassVar[str] = "backbone.embeddings.weight"
+    final_norm: ClassVar[str] = "backbone.norm_f.weight"
+    layers: ClassVar[str] = "backbone.layers."
+    unit: ClassVar[float] = 0.0
 
     def refused(self, config: Any) -> str | None:
         """Why a direct sum cannot hold a host of this configuration, beyond what no family takes; None where it can."""
@@ -48,6 +55,49 @@ class HostFamily:
         """Whether these blocks have room in mixers with so many channels."""
         raise NotImplementedError
 
+    def wide(self, host: Widths, blocks: Sequence[SelectiveBlock], n_lanes: int, d_model: int, d_conv: int) -> Widths:
+        """The sizes of the direct sum, of which the stream and the convolution are chosen already."""
+        state, rank = self.columns(host, blocks, n_lanes)
+        return Widths(d_model, host.d_inner // host.d_model * d_model, state, d_conv, rank, host.groups)
+
+    def scale(self, host: Widths, wide: Widths) -> float:
+        """What the host's numbers are multiplied by in the stream of the direct sum."""
+        return 1.0
+
+    def epsilon(self, config: Any) -> float:
+        """What the norms of the stream add to the mean square."""
+        return config.layer_norm_epsilon
+
+    def backbone(self, model: Any) -> Any:
+        """The module that has the layers."""
+        return model.backbone
+
+    def last_norm(self, model: Any) -> Tensor:
+        """What the last norm of a model multiplies by: (d_model,), float64."""
+        return self.unit + dict(model.named_parameters())[self.final_norm].detach().double()
+
+    def layer_norms(self, model: Any) -> list[tuple[str, Tensor]]:
+        """(name within its layer, weight) of the norms that are changed when the stream gets wider, layer by layer."""
+        return [("norm.weight", layer.norm.weight.detach()) for layer in model.backbone.layers]
+
+    def host_norm(self, weight: Tensor, host: Widths, wide: Widths) -> Tensor:
+        """The weight of a norm of the stream in the direct sum."""
+        return widened_norm(weight, host.d_model, wide.d_model)
+
+    def widened_layer(self, layer: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
+        """The tensors of a layer of the wide sizes that computes what the host's does."""
+        mixer = {name.removeprefix("mixer."): t for name, t in layer.items() if name.startswith("mixer.")}
+        result = {f"mixer.{name}": tensor for name, tensor in self.widened(mixer, host, wide).items()}
+        return result | {"norm.weight": self.host_norm(layer["norm.weight"], host, wide)}
+
+    def circuit_layer(self, mixer: Mapping[str, Tensor], norm: Tensor, config: Any) -> dict[str, Tensor]:
+        """The tensors of a layer of the circuit: of its mixer, by the compiler's names, and of the norm before it."""
+        result = dict(mixer)
+        if config.use_bias:
+            for name in ("in_proj", "out_proj"):
+                result[f"{name}.bias"] = torch.zeros(len(mixer[f"{name}.weight"]))
+        return {f"mixer.{name}": tensor for name, tensor in result.items()} | {"norm.weight": norm}
+
     def widened(self, state: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
         """The tensors of a mixer of the wide sizes that computes what the host's does."""
         raise NotImplementedError
@@ -60,8 +110,17 @@ class HostFamily:
         """What the configuration of the wide model says of its mixers, where it is not the host's."""
         raise NotImplementedError
 
-    def complete(self, model: Any) -> None:
-        """Give values to what the class keeps beside its weights and does not save."""
+    def sizes_told(self, config: Any, blocks: int, host: Widths, wide: Widths) -> dict[str, Any]:
+        """What it says of the other sizes; blocks: the layers of the circuit."""
+        return {
+            "state_size": wide.d_state,
+            "conv_kernel": wide.d_conv,
+            "layer_norm_epsilon": config.layer_norm_epsilon * host.d_model / wide.d_model,
+            "use_conv_bias": True,
+        }
+
+    def complete(self, model: Any, host: Any) -> None:
+        """Give a direct sum what the class keeps beside its weights and does not save."""
 
 
 def mean_is_exact(width: int) -> bool:

@@ -151,6 +151,19 @@ def test_config_entries_with_which_the_library_opens_no_model_are_rejected(tmp_p
         asked(initializer_range=5.0)
     with pytest.raises(Rejected, match="rope_parameters"):
         asked(rope_parameters=rope | {"rope_type": "nonsense"})
+    asked(pad_token_id=None)
+    for pad in (config["vocab_size"], -1, [1]):
+        with pytest.raises(Rejected, match="pad_token_id is .* which the embedding has no row for"):
+            asked(pad_token_id=pad)
+
+
+@pytest.mark.parametrize("entry", ["rope_parameters", "pad_token_id", "linear_allow_neg_eigval", "layer_types"])
+def test_an_entry_that_the_library_would_fill_in_is_not_left_out(tmp_path, entry) -> None:
+    directory = write(tmp_path / "at", _swaps(*SWAPPED["parity"]), "gated-deltanet")
+    config = json.loads((directory / "config.json").read_text())
+    check_config(config, "float32")
+    with pytest.raises(Rejected, match=entry):
+        check_config({key: value for key, value in config.items() if key != entry}, "float32")
 
 
 @pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])

@@ -20,7 +20,7 @@ from verify.checker.values.bent import relu, single
 from verify.checker.values.bounds import bounds, values_of
 from verify.checker.values.language import EVERY_LENGTH, Edge, Language, parse
 from verify.checker.values.latches import joined, latch
-from verify.checker.values.values import Value, World, combine, of_letters
+from verify.checker.values.values import Value, World, combine, later, of_letters
 
 ONE = Fraction(1)
 NUMBER, FLAG, OTHER = (of_letters(np.array(row, dtype=float)) for row in ([0, 1, 2, 3], [0, 1, 0, 1], [1, 0, 0, 1]))
@@ -50,6 +50,17 @@ def test_ramps_of_one_flag_have_the_bounds_of_the_table(world: World) -> None:
     together, apart = hat(world, (FLAG,) * 3), hat(world, (FLAG, FLAG, OTHER))
     assert bounds(world, joined(world, together)) == (0, 1) == values_of(world, joined(world, together))
     assert bounds(world, joined(world, apart)) != (0, 1)
+
+
+def test_so_have_those_that_are_seen_some_positions_back(world: World) -> None:
+    back = combine([(ONE, later(world, hat(world, (FLAG,) * 3), 2))], Fraction(3))
+    mixed = combine([(ONE, later(world, hat(world, (FLAG,) * 3), k)) for k in (1, 2)])
+    assert bounds(world, joined(world, back)) == (3, 4) and len(joined(world, mixed).terms) == 2
+    for word in ([3, 1, 2, 0, 1, 3], [0, 2, 1, 3, 2, 2]):
+        sequence = Sequence(world, word)
+        for t in range(1, 7):
+            for value in (back, mixed):
+                assert sequence.value(joined(world, value), t) == sequence.value(value, t)
 
 
 def test_they_are_one_latch(world: World) -> None:

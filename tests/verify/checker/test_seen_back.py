@@ -20,7 +20,7 @@ from verify.checker.arithmetic.running import running_sum
 from verify.checker.check import check
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.normal_form import Meaning
-from verify.checker.values.bent import product, relu
+from verify.checker.values.bent import product, relu, settled, single
 from verify.checker.values.language import Edge, Language
 from verify.checker.values.latches import latch
 from verify.checker.values.values import Value, World, combine, constant, later, of_letters
@@ -136,3 +136,34 @@ def test_proves_shifts_beyond_the_longest_sequence(target, far, tmp_path):
         held["promise"]["length"] = 10  # where those count
         (directory / name).write_text(json.dumps(held))
     assert check(directory).accepted == (sum(far) < 8)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_start_is_told_in_one_way(seed: int) -> None:
+    """Wherever it stands: what is before the sequence moves between components, and no value changes."""
+    rng, world = random.Random(seed), _world()
+    flags = [of_letters(np.array(row)) for row in ([0.0, 1.0, 0.0], [1.0, 0.0, 0.0])]
+    held = [latch(world, _count(world), flags[0]), latch(world, constant(1), flags[1])]
+    parts = [later(world, x, lag) for x in (*held, flags[0]) for lag in (1, 2)]
+    chosen = [(Fraction(rng.choice((-3, -1, 2))), x) for x in rng.sample(parts, 4)]
+    bare = combine([*chosen, (ONE, flags[1])], Fraction(rng.randrange(3)))
+    told = []
+    for _ in range(2):  # the same numbers before the sequence, by other components
+        rest = {t: Fraction(total) for t, total in ((2, seed % 3 - 1), (1, seed % 5 - 3))}
+        terms, places = dict(bare.terms), [key for key in bare.terms if key[1]]
+        for key in rng.sample(places, len(places)):
+            share = [rng.choice((-1, 0, 4)) + ONE for _ in range(key[1])]
+            terms[key] = terms[key].starting(tuple(share))
+            rest = {t: x - (share[key[1] - t] if t <= key[1] else 0) for t, x in rest.items()}
+        deep = max(key[1] for key in places)
+        last = next(key for key in places if key[1] == deep)
+        start = tuple(x + rest[deep - i] for i, x in enumerate(terms[last].start))
+        told.append(Value(bare.const, {**terms, last: terms[last].starting(start)}))
+    assert told[0].key != told[1].key and settled(world, told[0]).key == settled(world, told[1]).key
+    assert single(world, told[0])[0] == single(world, told[1])[0]
+    for word in (rng.choices(range(LETTERS), k=6) for _ in range(5)):
+        sequence = Sequence(world, word)
+        for t in range(1, 7):
+            assert (
+                sequence.value(settled(world, told[0]), t) == sequence.value(told[1], t) == sequence.value(told[0], t)
+            )

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
-
 from verify.checker.values.bent import product
-from verify.checker.values.tables import Ramp, Table
-from verify.checker.values.values import TOKEN, ZERO, Root, Value, World, constant, normal
-from verify.checker.values.windows import exact_float
+from verify.checker.values.tables import Ramp
+from verify.checker.values.values import ZERO, Root, Value, World, level_of
 
 _MOST_BREAKPOINTS = 64
 
@@ -37,13 +34,6 @@ def taken_apart(
         away = [at - x if first else x - at for x in xs]
         ramps.append(Ramp(xs, [(after - before) * max(d, 0) for d in away]))
     return level, ramps
-
-
-def level_of(world: World, base: Fraction, lag: int, start: tuple[Fraction, ...]) -> Value:
-    """The window that is `base` where something stands `lag` positions back, and has these values before."""
-    if not lag:
-        return constant(base)
-    return normal({(TOKEN, lag): Table(np.full(world.language.tokens, exact_float(base)), start)}, ZERO)
 
 
 def joined_factors(world: World, factors: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -10,11 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from verify.checker.arithmetic.running import running_sum
-from verify.checker.meaning.breakpoints import level_of
 from verify.checker.meaning.relations import relations
 from verify.checker.values.bent import product
 from verify.checker.values.tables import Ramp, digest
-from verify.checker.values.values import ZERO, Root, Value, World
+from verify.checker.values.values import ZERO, Root, Value, World, level_of
 from verify.checker.values.windows import is_window
 
 Factors = tuple[Value, ...]

@@ -34,7 +34,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     A form is divided by the greatest common divisor of its numbers and given a sign, so that forms that differ by
     a factor and a constant share one root. What is a count (lemma of counts since) is a function of the count.
     """
-    value = min((*rewritten(world, value), joined(world, value), value), key=lambda v: len(v.terms))
+    value = settled(world, min((*rewritten(world, value), joined(world, value), value), key=lambda v: len(v.terms)))
     if len(value.terms) == 1:
         ((key, component),) = value.terms.items()
         return key, component.affine(Fraction(1), value.const)
@@ -49,6 +49,39 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
     shape = divided(bare, divisor)
     root = world.met("form", (shape,)) or _form(world, shape)
     return (root.id, 0), Ramp(*_line(root, divisor, value.const))
+
+
+def settled(world: World, value: Value) -> Value:
+    """The same value, with one way to say what its components are before the sequence, where only their sum matters.
+    Functions of integers, the widest first, take of it the nearest number that stands at a breakpoint of theirs; the
+    rest is a function of the position (lemma of the start).
+    """
+    if len(value.terms) == 1 or not any(any(c.start) for c in value.terms.values()):
+        return value
+    last = max(lag for _, lag in value.terms)
+    starts = [(ZERO,) * (last - lag) + c.start for (_, lag), c in value.terms.items()]
+    left = [sum(seen, ZERO) for seen in zip(*starts, strict=True)]  # at the positions last … 1
+    terms: dict[Key, Component] = {}
+    for (root, lag), ramp in sorted(value.ramps.items(), key=_widest_first):
+        seen = left[last - lag :]
+        start = [_nearest(ramp.ys, x) for x in seen]
+        left[last - lag :] = [x - y for x, y in zip(seen, start, strict=True)]
+        terms[root, lag] = ramp.starting(tuple(start))
+    for lag, table in value.tables.items():
+        terms[TOKEN, lag] = table.starting((ZERO,) * lag)
+    if any(left):
+        rest = Value(ZERO, {(TOKEN, last): Table(np.zeros(world.language.tokens), tuple(left))})
+        return combine([(Fraction(1), Value(value.const, terms)), (Fraction(1), rest)])
+    return normal(terms, value.const)
+
+
+def _widest_first(item: tuple[Key, Ramp]) -> tuple[Fraction, Key]:
+    key, ramp = item
+    return ramp.inside[0] - ramp.inside[1], key
+
+
+def _nearest(numbers: tuple[Fraction, ...], x: Fraction) -> Fraction:
+    return min(numbers, key=lambda y: (abs(y - x), y))
 
 
 def _seen_from(value: Value, back: int) -> Value:

@@ -18,6 +18,8 @@ from verify.checker.values.values import (
     combine,
     constant,
     kept,
+    later,
+    level_of,
     multiple,
     of_root,
 )
@@ -58,15 +60,15 @@ def _difference_of_sums(world: World, latched: Root) -> None:
 
 @kept
 def joined(world: World, value: Value) -> Value:
-    """The value with its latches of one flag, which store functions of one number, as one latch of what they store
-    together (lemma of latches of one flag): states are linear.
+    """The value with its latches of one flag, equally far back, which store functions of one number, as one latch of
+    what they store together (lemma of latches of one flag): states are linear.
     """
-    found: dict[tuple[str, Key], list[tuple[Key, Ramp]]] = {}
+    found: dict[tuple[str, Key, int], list[tuple[Key, Ramp]]] = {}
     for key, part in value.ramps.items():
         root = world.roots[key[0]]
-        if root.kind == "latch" and not key[1] and part.linear and part.slopes and len(root.parts[1].terms) == 1:
+        if root.kind == "latch" and part.linear and part.slopes and len(root.parts[1].terms) == 1:
             (number,) = root.parts[1].terms
-            found.setdefault((root.parts[2].key, number), []).append((key, part))
+            found.setdefault((root.parts[2].key, number, key[1]), []).append((key, part))
     for parts in found.values():
         if len(parts) > 1:
             value = _as_one(world, value, parts)
@@ -74,13 +76,14 @@ def joined(world: World, value: Value) -> Value:
 
 
 def _as_one(world: World, value: Value, parts: list[tuple[Key, Ramp]]) -> Value:
-    """The value with these latches, which share their flag, as one."""
+    """The value with these latches, which share their flag and their lag, as one."""
     roots = [world.roots[number] for (number, _), _ in parts]
+    lag = parts[0][0][1]
     stored = combine([(ramp.slopes[0] / r.parts[0], r.parts[1]) for (_, ramp), r in zip(parts, roots, strict=True)])
-    level = sum((ramp.ys[0] - ramp.slopes[0] * ramp.xs[0] for _, ramp in parts), ZERO)
     apart = [(Fraction(-1), Value(ZERO, {key: ramp})) for key, ramp in parts]
-    one = latch(world, stored, roots[0].parts[2])
-    return combine([(Fraction(1), value), *apart, (Fraction(1), one)], level)
+    one = later(world, latch(world, stored, roots[0].parts[2]), lag)
+    levels = [level_of(world, r.ys[0] - r.slopes[0] * r.xs[0], lag, r.start) for _, r in parts]
+    return combine([(Fraction(1), value), *apart, *((Fraction(1), level) for level in [one, *levels])])
 
 
 def since(world: World, shape: Value, reset: Value) -> Along | None:

@@ -245,6 +245,13 @@ def _reached(world: World, root: int, lag: int, component: Component) -> tuple[K
     return (TOKEN, last), _placed(world, component.start[lag - last - 1 :])
 
 
+def level_of(world: World, base: Fraction, lag: int, start: tuple[Fraction, ...]) -> Value:
+    """The window that is `base` where something stands `lag` positions back, and has these values before."""
+    if not lag:
+        return constant(base)
+    return normal({(TOKEN, lag): _placed(world, (base, *start))}, ZERO)
+
+
 def _placed(world: World, seen: tuple[Fraction, ...]) -> Table:
     """seen[0] whatever the letter is; the others are its start."""
     if Fraction(float(seen[0])) != seen[0]:
