@@ -131,7 +131,9 @@ def run(kernel: Kernel, case: Case) -> Ran:
         return Ran(case, replace(finding, status="skipped", says=sentence(error)))
     except Overwritten as error:
         return Ran(case, replace(finding, says=str(error)))
-    except (Exception, SystemExit) as error:  # a kernel of others may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a kernel of others may raise anything: SystemExit, what pytest.skip raises, …
         return Ran(case, replace(finding, status="failed to run", says=sentence(error)))
     try:
         wrong = {name: case.wrong(name, results[name]) for name in case.expected if name in results}
@@ -149,8 +151,12 @@ def run(kernel: Kernel, case: Case) -> Ran:
 
 
 def sentence(error: BaseException) -> str:
-    """What was raised, in one line."""
-    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    """What was raised, in one line; its type alone where that is all it says, or its text cannot be had."""
+    try:
+        said = str(error).strip()
+    except Exception:
+        said = ""
+    return ": ".join(filter(None, [type(error).__name__, said])).splitlines()[0][:300]
 
 
 def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[int | None, str]:

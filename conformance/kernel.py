@@ -107,12 +107,15 @@ class Kernel:
         with _untouched(given):
             found = self.call(**given, **known, **flags)
         if not isinstance(found, tuple):
-            return {"y": found}
+            found = (found,)
         by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
             names.remove("last_state")
-        return {name: tensor for name, tensor in zip(names, found, strict=False) if tensor is not None}
+        given_back = {name: tensor for name, tensor in zip(names, found, strict=False) if tensor is not None}
+        # What was asked for and did not come is wrong, and not left out: None is no tensor.
+        asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
+        return dict.fromkeys(asked_for) | given_back
 
     def _check_accepted(self, names: Collection[str]) -> None:
         """Raises Lacks with all that it lacks; the size of a chunk changes no result."""
@@ -147,7 +150,7 @@ class Kernel:
             if state is not None:
                 part[state_in] = state
             found = self._called(part, case, asked=True)
-            if "last_state" not in found:
+            if found.get("last_state") is None:
                 raise Lacks("it returns no last state")
             state = found["last_state"]
             pieces.append(found["y"])

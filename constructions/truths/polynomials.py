@@ -79,18 +79,18 @@ def _proved(p, transition: str) -> bool:
 
 
 def approximation_needs_less(length: int = 1024, tolerance: float = 1 / 3) -> Finding:
-    """AND of L bits by one polynomial in their sum: T_d scaled to [0, L − 1]."""
+    """AND of L bits by one polynomial in their sum: e·T_d on [0, L − 1], where e·T_d(far) = 1 − e."""
     far = 1 + 2 / (length - 1)
-    degree = ceil(acosh(1 / tolerance) / acosh(far))
-    top = cosh(degree * acosh(far))
+    degree = ceil(acosh(1 / tolerance - 1) / acosh(far))
+    top = 1 + cosh(degree * acosh(far))
 
     chebyshev = np.polynomial.chebyshev.Chebyshev.basis(degree)
     answers = chebyshev(2 * np.arange(length + 1) / (length - 1) - 1) / top
     off = float(np.abs(answers - (np.arange(length + 1) == length)).max())
     layers, enough = ceil(log(length, 3)), ceil(log(degree, 3))
     return Finding(
-        {f"degree of AND of {length} bits": length, f"degree within {tolerance:.2g} of it": degree, "its error": off}
-        | {"that degree over √L": degree / sqrt(length)},
+        {f"degree of AND of {length} bits": length, f"a degree that comes within {tolerance:.2g} of it": degree}
+        | {"its error": off, "that degree over √L": degree / sqrt(length)},
         off <= tolerance + 1e-9 and degree < length,
         {"layers whose degree reaches the first": layers, "the second": enough},
         enough < layers,
@@ -187,7 +187,7 @@ TRUTHS = (
         "An attention head “would require at least … layers to express this function”; on labels of a classification "
         "S6 beats attention with double the layers “as suggested by Thm 1”.",
         "The argument counts degrees, so it is about equality. A label needs less: a polynomial of degree about "
-        "0.9·√L is within 1/3 of AND, and one of degree 1 has its sign.",
+        "0.7·√L is within 1/3 of AND, and one of degree 1 has its sign.",
         "Within 1/3 of AND the argument leaves about half of the layers. (Parity has degree L for a sign too.)",
         approximation_needs_less,
     ),

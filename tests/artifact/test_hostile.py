@@ -25,8 +25,6 @@ from tests.artifact.hostile.originals import make
 from tests.artifact.hostile.verdict import verdict
 from verify.checker.check import check
 
-CASES = 100
-
 
 def test_a_case_that_takes_too_much_is_ended_by_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     def spins() -> Iterator[str]:
@@ -79,25 +77,33 @@ def test_a_case_that_raises_or_says_too_much_is_a_failure(
     assert "a sentence has 3000 characters" in (judges.judge(None, originals[0])[1] or "")
 
 
-def test_random_damage() -> None:
-    found = run(range(CASES))
+def blocks(cases: int) -> pytest.MarkDecorator:
+    """Of so many cases twenty at a time."""
+    return pytest.mark.parametrize("first", range(0, cases, 20))
+
+
+@blocks(100)
+def test_random_damage(first: int) -> None:
+    found = run(range(first, first + 20))
     counts = found.verdicts
     assert not found.failures, "\n".join(found.failures)
-    assert counts["failed"] + counts["refused"] > 0.8 * CASES and counts["failed"] and counts["refused"]
+    assert counts["failed"] + counts["refused"] > 14 and counts["failed"] and counts["refused"]
 
 
-def test_random_damage_of_models_over_numbers() -> None:
-    found = run(range(30), over="numbers")
+@blocks(40)
+def test_random_damage_of_models_over_numbers(first: int) -> None:
+    found = run(range(first, first + 20), over="numbers")
     counts = found.verdicts
     assert not found.failures, "\n".join(found.failures)
-    assert counts["failed"] + counts["refused"] > 20 and counts["failed"] and counts["refused"]
+    assert counts["failed"] + counts["refused"] > 13 and counts["failed"] and counts["refused"]
 
 
-def test_files_that_ask_for_too_much() -> None:
-    found = run(range(40), over="oversized")
+@blocks(40)
+def test_files_that_ask_for_too_much(first: int) -> None:
+    found = run(range(first, first + 20), over="oversized")
     counts = found.verdicts
     assert not found.failures, "\n".join(found.failures)
-    assert counts["failed"] and counts["refused"] > 5 and not counts["traceback"]
+    assert counts["failed"] and counts["refused"] > 2 and not counts["traceback"]
 
 
 @pytest.fixture(scope="module")

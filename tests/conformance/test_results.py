@@ -30,11 +30,15 @@ def test_a_kernel_may_leave_out_what_all_random_cases_need():
     assert {finding.status for finding in random.findings} == {"skipped"}
 
 
+DENSE = ("u", "delta", "A", "B", "C")
 RESULTS = {
     "nothing": (lambda y: None, "y is of type NoneType"),
+    "an empty tuple": (lambda y: (), "y is of type NoneType"),
+    "a tuple of nothing and a state": (lambda y: (None, y), "y is of type NoneType"),
     "a list": (lambda y: y.tolist(), "y is of type list"),
     "an array": (lambda y: y.numpy(), "y is of type ndarray"),
     "no values": (lambda y: y.to("meta"), "without values"),
+    "a nested tensor": (lambda y: torch.nested.as_nested_tensor(y), "of tensors (nested)"),
     "a sparse tensor": (lambda y: y.to_sparse(), "in the layout torch.sparse_coo"),
     "whole numbers": (lambda y: y.long(), "y is torch.int64, but the operands are torch.float32"),
     "complex numbers": (lambda y: y.to(torch.complex64), "y is torch.complex64, but"),
@@ -57,11 +61,39 @@ def test_a_result_of_another_kind_is_wrong_in_a_sentence(what):
     assert finding.status == "failed" and says in finding.says
 
 
-def test_a_kernel_that_ends_the_program_is_refused():
-    def ends(u, delta, A, B, C):
-        raise SystemExit(0)
+@pytest.mark.quick
+def test_a_state_that_is_asked_for_and_does_not_come_is_wrong():
+    """A kernel without the flag is not asked."""
+    case = next(c for c in cases("selective_scan") if "last_state" in c.expected and {*c.inputs} == {*DENSE})
+    keeps = kernel(lambda u, delta, A, B, C, return_last_state=False: selective(u, delta, A, B, C), op="selective_scan")
+    assert "last_state is of type NoneType" in judged(keeps, case).says
+    assert judged(kernel(selective), case).says == "it returns no last state"
 
-    assert judged(kernel(ends), cases("selective_scan")[0]).says == "SystemExit: 0"
+
+class Silent(BaseException):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("raised", "says"), [(SystemExit(0), "SystemExit: 0"), (GeneratorExit(), "GeneratorExit"), (Silent(), "Silent")]
+)
+def test_a_kernel_that_raises_anything_failed_to_run(raised, says):
+    def ends(u, delta, A, B, C):
+        raise raised
+
+    found = judged(kernel(ends), cases("selective_scan")[0])
+    assert (found.status, found.says) == ("failed to run", says)
+
+
+@pytest.mark.quick
+def test_a_kernel_can_be_interrupted():
+    def interrupted(u, delta, A, B, C):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judged(kernel(interrupted), cases("selective_scan")[0])
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,9 @@ OTHERS: dict[str, Others] = {
         {"decay": 0.2, "window": 4, "delta": 0.16, "epsilon": 0.3, "reached": 0.999}, {"delta": 1e-6}, {"delta": 0.3}
     ),
     "product-scale": Others(
-        {"largest": 2.0, "epsilon": 1e-2, "dtype": "float64", "better": 64.0}, {"dtype": "float64"}, {"better": 2.0}
+        {"largest": 2.0, "epsilon": 1e-2, "dtype": "float64", "better": 64.0, "gate": 1.0},
+        {"dtype": "float64"},
+        {"gate": 1.0},
     ),
     "indicators-jump": Others(
         {"scales": (1e3, 1e5), "nearest": 1e-3, "gap": 1e-7, "epsilon": 0.1},

@@ -36,6 +36,7 @@ WHAT = {
     "plants": "one weight of a checkpoint changed",
     "programs": "random programs of which the checker is asked, with changed weights and claims",
     "automata": "one thing changed in the checkpoint of an automaton",
+    "kernel": "one weight changed, and the small kernel asked with old, forged and new claims",
     "mutation": "one place of the compiler's source changed",
     "defaults": "constructions of their default size proved, on Mamba and Mamba-2, float32",
     "times": "checkpoints proved within the time that is promised",
@@ -332,6 +333,17 @@ def _automata(result: dict) -> str:
     return f"## Changed checkpoints of automata\n\n{note}\n" + _by_kind("what was changed", result)
 
 
+def _kernel(result: dict) -> str:
+    note = (
+        "Recall, keep-nth, induction heads and selective copying at small sizes, on Mamba and Mamba-2. A weight is\n"
+        "changed so that a score of the real module changes, or the files are refused for it. Then the kernel is\n"
+        "asked with the claims of the unchanged checkpoint, with edited ones, with those of a fresh search, and with\n"
+        "those of searches of which one function returns something else, loses a part or swaps two. *ACCEPTED* and\n"
+        "*FALSE* would be failures. `verify/kernel` is what is trusted there ([proofs](proofs.md)).\n"
+    )
+    return f"## The small kernel\n\n{note}\n" + table(("what", "how many"), sorted(result["tries"].items()))
+
+
 def _mutation(result: dict) -> str:
     note = (
         "Constants and rules of `compiler/gadgets`, `targets` and `passes`, one at a time. The shared circuits that\n"
@@ -371,6 +383,6 @@ PROGRAMS = {"fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes}
 SECTIONS = {
     "plants": _plants, "programs": _of_programs, "automata": _automata, "mutation": _mutation, "hostile": _hostile,
     "numbers": _numbers, "oversized": _oversized, "proofs": _proofs, "answers": _answers, "blind": _blind,
-    "certificates": _certificates,
+    "certificates": _certificates, "kernel": _kernel,
     "defaults": _defaults, "times": _times,
 }  # fmt: skip

@@ -20,7 +20,7 @@ from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language
 from verify.kernel.terms import Poly, Terms
 
-MOST_SITUATIONS, _MOST_STEPS, _MOST_ROUNDS = 1 << 16, 1 << 20, 1 << 12
+MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
 Ends = tuple[Array, Array]
 
 
@@ -83,7 +83,7 @@ class Situations(_At):
                     rows, ends = self._step(here, edge)
                     steps += len(rows)
                     found |= self._enter(rows, ends)
-            if len(self._rows) > self._most or steps > _MOST_STEPS:
+            if len(self._rows) > self._most or steps > _STEPS_EACH * self._most:
                 raise Unproved(f"{len(self._rows)} situations and more")
             newest = sorted(found)
             if not newest:

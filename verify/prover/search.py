@@ -24,7 +24,6 @@ from verify.prover.samples import Samples
 
 Claim = list[Any]
 _MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 13
-_MOST_SITUATIONS = 1 << 14
 _BUDGET = 1 << 24  # cases times terms, of all that one search looks at
 
 
@@ -34,10 +33,13 @@ class Search:
     reach: 0 cuts and totals only, 1 situations too, 2 also atoms of the circuit that equal some of the weights.
     """
 
+    most_situations = 1 << 14
+
     def __init__(self, terms: Terms, reach: int = 2):
         self.terms, self._reach, self.samples = terms, reach, Samples(terms)
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
+        self._too_many: list[tuple[set[int], set[int]]] = []
         self._plain: dict[int, bool] = {}
         self._spent = 0
 
@@ -136,12 +138,12 @@ class Search:
         if not self._reach or p.constant or not self._new("follow", q.key):
             return
         for followed, bounded in self._ways(q):
-            if ("too many", *followed, None, *bounded) in self._tried:
-                continue
+            if any(followed >= exact and bounded >= held for exact, held in self._too_many):
+                continue  # there are as many situations of more states
             try:
-                cases = Situations(self.terms, [q], followed, bounded, _MOST_SITUATIONS)
+                cases = Situations(self.terms, [q], followed, bounded, self.most_situations)
             except Unproved:
-                self._new("too many", *followed, None, *bounded)
+                self._too_many.append((followed, bounded))
                 continue
             try:
                 found = cases.cells(q)

@@ -140,14 +140,15 @@ def test_layers_of_a_group_are_proved_by_what_is_reached(tmp_path, monkeypatch) 
     assert prove(checkpoint, circuit, claim).task is not None
 
 
-def test_a_5_is_proved_for_every_length(tmp_path) -> None:
-    construction = Automaton(table=table_json(NAMED["a5"].make()), arch="gated-deltanet")
+@pytest.mark.parametrize("name", ["s3", "s4", "a5"])
+def test_named_groups_are_proved_for_every_length(tmp_path, name: str) -> None:
+    construction = Automaton(table=table_json(NAMED[name].make()), arch="gated-deltanet")
     directory = write(tmp_path / "at", construction.circuit(), "gated-deltanet", task=construction.asks())
     checkpoint, circuit, claim = contents(directory)
     verdict = prove(checkpoint, circuit, claim)
     assert verdict.accepted and verdict.every_length and verdict.margin == 1, verdict.lines()
     moves = next(iter(claim["transitions"].values()))
-    first, second = moves
+    first, second, *_ = moves
     moves[first], moves[second] = moves[second], moves[first]
     assert prove_answers(checkpoint.language, circuit, claim).reason is not None
 

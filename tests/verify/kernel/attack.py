@@ -1,20 +1,23 @@
-"""Attack the kernel: changed weights, edited claims, and both together.
+"""Attack the kernel: python -m tests.verify.kernel.attack [count] [first] [--json]
 
-    python -m tests.verify.kernel.attack COUNT SEED CHECKPOINT...
-
-Each round changes one weight of a checkpoint so that a score of the real module changes on sequences of the language.
-Then the kernel must refuse it with the old claims, with the claims of a fresh search, and with claims that a forger
-edited to fit. A second count edits the claims of the unchanged checkpoint: what is accepted then is true, and counted.
+A case changes one weight of a small checkpoint so that a score of the real module changes on sequences of its language.
+The kernel must then refuse it with the old claims, with claims that a forger edited to fit, with those of a fresh
+search, and with those of searches that are broken. Beside that, claims of the unchanged checkpoint are edited, and two
+letters change their names: what is accepted then is counted, and is still true. Exit code 1 where something false was
+accepted.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
 import random
 import sys
+import tempfile
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,8 @@ from safetensors.numpy import load_file
 
 from tests.verify.checker.faults import Scores
 from tests.verify.checker.fuzz import mutated
-from tests.verify.kernel.small import searched
+from tests.verify.kernel.broken import broken
+from tests.verify.kernel.small import QUICK, TARGETS, make, searched
 from verify.kernel.certificate import prove
 from verify.kernel.claims import Refused
 from verify.kernel.files import Checkpoint, numbers, read
@@ -30,8 +34,16 @@ from verify.kernel.floats import Unproved
 from verify.prover.prove import search_of
 from verify.prover.search import Search
 
-FORGED = 4  # edited certificates of each change
+A_CHECKPOINT = 25  # cases in a row attack the same one
+FORGED, BROKEN, EDITED = 4, 7, 42  # of each case
+REACH = 1  # of searches (`Search`)
 VALUES: list[Any] = [-1, 0, 1, 2, True, False, 1.0, 0.5, 1 << 70, 10**500, "1/2", "2/4", "-1/2", "", None, [], {}]
+
+
+class Short(Search):
+    """A search that finds the claims of the unchanged checkpoints, and gives up on others sooner."""
+
+    most_situations = 1 << 11
 
 
 class Target:
@@ -51,12 +63,26 @@ class Target:
             array, how = mutated(self.tensors[name], rng)
             if self.scores.changed(self.tensors | {name: array}):
                 break
+        told = f"{name}: {how}"
         try:
-            return replace(
-                self.checkpoint, tensors=self.checkpoint.tensors | {name: numbers(name, array)}
-            ), f"{name}: {how}"
+            return replace(self.checkpoint, tensors=self.checkpoint.tensors | {name: numbers(name, array)}), told
         except Unproved:
-            return None, how
+            return None, told
+
+    def renamed(self, rng: random.Random) -> tuple[Checkpoint, bool]:
+        """The checkpoint with the names of two letters exchanged, and whether its answers stay right."""
+        names = list(self.checkpoint.circuit["alphabet"])
+        a, b = rng.sample(range(len(names)), 2)
+        right = _role(self.name, names[a]) == _role(self.name, names[b])
+        names[a], names[b] = names[b], names[a]
+        return replace(self.checkpoint, circuit=self.checkpoint.circuit | {"alphabet": names}), right
+
+
+def _role(checkpoint: str, name: str) -> str:
+    """What a letter is for in the task: letters that are for the same thing may change their names."""
+    if checkpoint.startswith("keep-nth"):
+        return "kept"
+    return name[0] if checkpoint.startswith("mqar") else name if name in ("×", "|", ".", "_") else "text"
 
 
 def accepted(checkpoint: Checkpoint, claims: Any) -> bool:
@@ -67,12 +93,21 @@ def accepted(checkpoint: Checkpoint, claims: Any) -> bool:
     return True
 
 
-def found(checkpoint: Checkpoint, source: type[Search] = Search, reach: int = 1) -> list[Any] | None:
+def found(checkpoint: Checkpoint, reach: int = REACH) -> list[Any] | None:
     """The claims of a fresh search that the kernel accepts; None where there are none."""
     try:
-        return search_of(checkpoint, source, reach)[1]
+        return search_of(checkpoint, Short, reach)[1]
     except (Unproved, Refused):
         return None
+
+
+def found_broken(checkpoint: Checkpoint, rng: random.Random, reach: int = REACH) -> tuple[list[Any] | None, str]:
+    """The same of a search with a function broken, and which. A broken search may stop with any error of its own."""
+    with broken(rng) as what:
+        try:
+            return search_of(checkpoint, Short, reach)[1], what
+        except Exception:
+            return None, what
 
 
 def edited(claims: list[Any], rng: random.Random) -> list[Any]:
@@ -106,39 +141,71 @@ def _places(entry: list[Any]):
             yield from _places(part)
 
 
-def attack(target: Target, count: int, rng: random.Random, reach: int = 1) -> tuple[Counter, list[str]]:
-    """(what was tried, what was wrongly accepted). reach: of the fresh searches (`Search`)."""
-    tally, wrong = Counter(), []
-    for _ in range(count):
-        checkpoint, how = target.changed(rng)
-        tally["weights changed"] += 1
-        if checkpoint is None:
-            tally["files refused"] += 1
-            continue
-        tries: dict[str, Any] = {"old claims": target.claims}
-        tries |= {f"forged claims {i}": edited(target.claims, rng) for i in range(FORGED)}
-        for kind, claims in tries.items():
-            tally[kind.split(" ")[0]] += 1
-            if accepted(checkpoint, claims):
-                wrong.append(f"{target.name}: {how} by {kind}")
-        tally["fresh search"] += 1
-        if found(checkpoint, reach=reach) is not None:
-            wrong.append(f"{target.name}: {how} by a fresh search")
-    for _ in range(FORGED * count):
+def attack(target: Target, rng: random.Random, reach: int = REACH) -> tuple[Counter, list[str]]:
+    """One case: (what was tried, what was wrongly accepted)."""
+    checkpoint, how = target.changed(rng)
+    tally, wrong = Counter({"changed weights": 1}), []
+    if checkpoint is None:
+        tally["changed weights: the files are refused"] += 1
+    else:
+        for kind, by in _tries(target, checkpoint, rng, reach):
+            tally[f"changed weights: {kind}, refused" if by is None else f"changed weights: {kind}, ACCEPTED"] += 1
+            wrong += [] if by is None else [f"{target.name}: {how} by {kind} ({by})"]
+    for _ in range(EDITED):
         claims = edited(target.claims, rng)
-        tally["edited"] += claims != target.claims
-        tally["edited and accepted"] += claims != target.claims and accepted(target.checkpoint, claims)
+        if claims != target.claims:
+            verdict = "accepted, and still true" if accepted(target.checkpoint, claims) else "refused"
+            tally[f"edited claims of unchanged weights: {verdict}"] += 1
+    renamed, right = target.renamed(rng)
+    if accepted(renamed, target.claims):
+        tally[f"two names exchanged: accepted, and {'still true' if right else 'FALSE'}"] += 1
+        wrong += [] if right else [f"{target.name}: names exchanged: {renamed.circuit['alphabet']}"]
+    else:
+        tally["two names exchanged: refused"] += 1
     return tally, wrong
 
 
+def _tries(target: Target, checkpoint: Checkpoint, rng: random.Random, reach: int):
+    """Each way to prove a changed checkpoint, and what did it (None: nothing)."""
+    yield "old claims", "the same" if accepted(checkpoint, target.claims) else None
+    for _ in range(FORGED):
+        claims = edited(target.claims, rng)
+        yield "forged claims", "edited" if accepted(checkpoint, claims) else None
+    yield "a fresh search", "its claims" if found(checkpoint, reach) is not None else None
+    for _ in range(BROKEN):
+        claims, what = found_broken(checkpoint, rng, reach)
+        yield "a broken search", what if claims is not None else None
+
+
+@lru_cache(maxsize=1)
+def _target(number: int) -> Target:
+    """The checkpoint of these cases, in turn."""
+    pairs = [(name, target) for name in QUICK for target in TARGETS]
+    name, mixer = pairs[number % len(pairs)]
+    with tempfile.TemporaryDirectory() as scratch:
+        made = make(Path(scratch) / f"{name}-{mixer}", name, mixer)
+        return Target(made, random.Random(f"sequences {number}"))
+
+
+def counted(first: int, count: int) -> dict[str, Any]:
+    """What was tried in these cases, and what was wrongly accepted."""
+    tally, failures = Counter(), []
+    for number in range(first, first + count):
+        more, wrong = attack(_target(number // A_CHECKPOINT), random.Random(f"kernel attack {number}"))
+        tally += more
+        failures += [f"case {number}, {one}" for one in wrong]
+    return {"tries": dict(tally), "failures": failures}
+
+
 def main() -> int:
-    count, seed, *names = sys.argv[1:]
-    rng, wrong = random.Random(int(seed)), []
-    for name in names:
-        tally, missed = attack(Target(Path(name), rng), int(count), rng)
-        wrong += missed
-        print(Path(name).name, dict(tally), *missed, flush=True)
-    return 1 if wrong else 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, nargs="?", default=A_CHECKPOINT)
+    parser.add_argument("first", type=int, nargs="?", default=0)
+    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
+    options = parser.parse_args()
+    result = counted(options.first, options.count)
+    print(json.dumps(result, ensure_ascii=False))
+    return 1 if result["failures"] else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,153 @@
+"""m-local problems of one's own, over nothing but the index or over the letters of a word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from compiler import maximum, minimum
+from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
+from constructions.checkpoints.guarantee import proof_of
+from constructions.copy_dp.local_inputs import OwnLocalOnLetters
+from constructions.copy_dp.local_problem import LocalProblem
+from constructions.copy_dp.own_problem import OwnLocal
+from tests.constructions.own_problems import named_on_the_page
+
+
+def ways(stairs: int, steps: tuple[int, ...]) -> int:
+    """By listing them."""
+    return sum(ways(stairs - step, steps) for step in steps if step <= stairs) if stairs else 1
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_an_m_local_problem(arch: str):
+    """Every prompt of the page's problem, on the real modules; by listing, as far as that goes."""
+    stairs = named_on_the_page("STAIRS")
+    chain = stairs.solver().chain(("40", ";"))
+    assert chain[:19] == [str(ways(i, (1, 2, 5)) % 7) for i in range(19)] and len(chain) == 42
+    built = build(OwnLocal(stairs, arch=arch))
+    results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
+    assert artifact.passed(built, results) and results.popitem()[1].sequences >= 41
+
+
+def most_carried(houses: tuple[int, ...]) -> int:
+    """By all choices of houses."""
+    taken = product((0, 1), repeat=len(houses))
+    allowed = (choice for choice in taken if not any(a and b for a, b in zip(choice, choice[1:])))
+    return max(sum(coins for coins, one in zip(houses, choice) if one) for choice in allowed)
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_an_m_local_problem_that_reads_its_input(arch: str):
+    """Every word of up to 4 letters on the real modules, against all choices."""
+    loot = replace(named_on_the_page("LOOT"), terms=range(1, 5))
+    solver = loot.solver()
+    for word in (word for length in range(1, 5) for word in product(range(4), repeat=length)):
+        prefixes = [str(most_carried(word[: i + 1])) for i in range(len(word))]
+        assert solver.chain((*("abcd"[coins] for coins in word), ";")) == [*prefixes, "."]
+    assert solver.count() == len(list(solver.prompts())) == 4 + 16 + 64 + 256
+    built = build(OwnLocalOnLetters(loot, arch=arch))
+    results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
+    assert artifact.passed(built, results) and results.popitem()[1].sequences >= 340
+
+
+def alternating(most, least, values, beside):
+    """The least of the greatest of the least of … of some numbers."""
+    found = values[0]
+    for i, value in enumerate(values):
+        found = most(found, value + beside[i]) if i % 2 else least(found, value + beside[i] + 1)
+    return least(found, 7)
+
+
+@pytest.mark.parametrize("letters", ["", "abc"])
+def test_an_m_local_problem_of_thirteen_blocks_is_proved(letters: str):
+    """A DPProblem as deep is not: the search stops at its budget (the page)."""
+    deep = {"reach": 3, "terms": range(1, 5), "letters": letters, "reads": range(0, -7, -1), "blank": 0}
+    twice = lambda values: [values[i % 3] for i in range(7)]
+    given = deep if letters else {"reach": 8, "terms": 6}
+    rule = (
+        (lambda most, least: lambda index, values, read: alternating(most, least, twice(values), read))
+        if letters
+        else (lambda most, least: lambda index, values: alternating(most, least, values, [index == 0] * 8))
+    )
+    problem = LocalProblem("deep", largest=7, transition=rule(maximum, minimum), plain=rule(max, min), **given)
+    built = build((OwnLocalOnLetters if letters else OwnLocal)(problem))
+    assert len(built.compiled.blocks) == 13
+    assert proof_of(built)[1].startswith("proved from the weights: every score is the circuit's")
+    results = artifact.verify(built, built.stack(), "random", 5, seed=0)
+    assert artifact.passed(built, results)
+
+
+def test_letters_before_and_behind_a_place_are_read():
+    """The letter before, the one behind and none: `blank`."""
+    both = lambda index, values, letters: letters[0] + 3 * letters[1]
+    wide = LocalProblem("wide", 1, 3, 8, both, both, letters="xyz", reads=(-1, 1), blank=2)
+    built = build(OwnLocalOnLetters(wide))
+    chain = wide.solver().chain(("x", "y", "z", ";"))
+    assert chain == [str(2 + 3 * 1), str(0 + 3 * 2), str(1 + 3 * 2), "."]
+    results = artifact.verify(built, built.stack(), "exhaustive", 1, seed=0)
+    assert artifact.passed(built, results)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"letters": "ab1"}, "letters has '1', and they must be different texts"),
+        ({"letters": "aa"}, "letters has 'a', and they must be different texts"),
+        ({"letters": ["a", 3]}, "letters has 3, and they must be different texts"),
+        ({"letters": "a;"}, "letters has ';', and they must"),
+        ({"reads": ()}, "reads has 0 entries, and 1 to 16 work"),
+        ({"reads": ("x",)}, "an entry of reads"),
+        ({"terms": range(3)}, "words of 1 letter or more are needed"),
+        ({"terms": range(3, 3)}, "words of 1 letter or more are needed"),
+        ({"terms": range(1, 10**9)}, "terms = 2049 is too large"),
+        ({"transition": lambda index, values: 0}, "its transition"),
+    ],
+)
+def test_local_problems_over_letters_that_do_not_fit(changed: dict, reason: str):
+    with pytest.raises((ValueError, TypeError), match=reason):
+        OwnLocalOnLetters(replace(named_on_the_page("LOOT"), **changed)).circuit()
+
+
+def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():
+    stairs = named_on_the_page("STAIRS")
+    sizes = [
+        artifact.sizes((built := build(OwnLocal(replace(stairs, terms=terms)))).compiled, built.model)
+        for terms in (40, 4000)
+    ]
+    states = [[(block["d_inner"], block["d_state"]) for block in size["blocks"]] for size in sizes]
+    assert states[0] == states[1] and max(columns for _, columns in states[0]) <= stairs.reach
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"reach": 0}, "reach = 0 is too small"),
+        ({"reach": 65}, "reach = 65 is too large"),
+        ({"terms": 0}, "terms = 0 is too small"),
+        ({"largest": 5000}, "largest = 5000 is too large"),
+        ({"name": " "}, "one line of text is needed"),
+        ({"transition": lambda index, values: "x"}, "its transition gives 'x', and a stream is needed"),
+        ({"transition": lambda index, values: 1 // 0}, r"its transition, line \d+: ZeroDivisionError"),
+        ({"plain": lambda index, values: 7}, "plain gives 7 for entry 0, and values are declared to be whole numbers"),
+        ({"plain": lambda index, values: 0.5}, "plain gives 0.5 for entry 0"),
+        ({"plain": None}, "plain is None"),
+    ],
+)
+def test_local_problems_that_do_not_fit(changed: dict, reason: str):
+    with pytest.raises(ValueError, match=reason):
+        own = OwnLocal(replace(named_on_the_page("STAIRS"), **changed))
+        own.circuit()
+        list(own.tasks()[0].rows())
+
+
+def test_a_local_value_beyond_the_range_is_written_as_a_mark():
+    count = LocalProblem("count", 1, 5, 2, lambda index, values: index, lambda index, values: index)
+    compiled = build(OwnLocal(count)).compiled
+    letters = compiled.source.alphabet
+    scores = compiled.interpret(np.array([letters.encode("5 ; 0 1 2")]))
+    assert letters.tokens[int(scores[0, -1].argmax())] == "!"
