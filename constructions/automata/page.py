@@ -132,8 +132,8 @@ the mixer holds for every length, and beside these to a bounded one.
 Those that are held for every length are built, among the first {numbers}.
 Automata that answer every word alike read 2 × 100 letters.
 
-**Proofs.** On Mamba, weights and answers are proved for every length of {small_proved} of the {small} star-free ones of
-at most {few} elements, and of {large_proved} of the other {large}.
+**Proofs.** Weights and answers are proved on Mamba, for every length, of {small_proved} of the {small} star-free ones
+that have at most {few} elements, and of {large_proved} of the {large} larger ones.
 
 **Long texts.** Each automaton that a mixer holds for every length is to read one text of {length:,} letters through
 transformers: on Mamba where that holds it, in one call, else on Gated DeltaNet, {piece:,} letters at a time, the cache
@@ -142,10 +142,10 @@ carried on. The smallest circuits come first, and
     construct reproduce languages --keep docs/automata.json --page docs/automata.md --minutes 30
 
 goes on for 30 CPU minutes more. Automata that are the same when states that nothing tells apart are joined have the
-same weights, and one of them is run. So far {read} of {count} have read their text, {wrong} answers wrong. {shorter}
-have read shorter texts only, {never} none; no mixer holds {nowhere} for every length.
+same weights, and a text that one of them read counts for all. So far {read} of {count} are through, {wrong} answers
+wrong. Shorter texts only: {shorter}. None yet: {never}. Held by no mixer for every length: {nowhere}.
 
-| mixer | to read | read | different ones | blocks | d_model | letters | wrong | refused | CPU s |
+| mixer | to read | through | texts | blocks | d_model | letters | wrong | refused | CPU s |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {long_rows}
 """
