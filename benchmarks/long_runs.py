@@ -17,6 +17,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+from compiler.automata.permutations import swaps
 from constructions.command.reporting import write_whole
 
 ROOT = Path(__file__).parents[1]
@@ -26,16 +27,12 @@ LENGTHS = {"float32": 1_000_000, "bfloat16": 100_000}
 CONSTRUCT = [sys.executable, "-m", "constructions", "automaton"]
 
 
-def _even(order: tuple[int, ...]) -> bool:
-    return sum(a > b for i, a in enumerate(order) for b in order[i + 1 :]) % 2 == 0
-
-
 _ORDERS = list(permutations(range(5)))
 _TEXT = {order: "p" + "".join(map(str, order)) for order in _ORDERS}
 LETTERS = {
     "parity": ["a", "b"],
     "mod-5": [f"n{i}" for i in range(5)],
-    "a5": [_TEXT[order] for order in _ORDERS if _even(order)],
+    "a5": [_TEXT[order] for order in _ORDERS if len(swaps(order)) % 2 == 0],
     "s5": [_TEXT[order] for order in _ORDERS],
 }
 """Of a group all of its elements are letters, and its states, which answer their own names."""

@@ -91,6 +91,8 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     yield _norm("norm", "a row of zeros", "epsilon: 0 divided by its root is 0", [2.0**10], rows=rows)
     for level in (-4, -8, -12):
         yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=True)
+    given = "epsilon as it is given, and not 1e-5"
+    yield _norm("norm", "another epsilon", given, [2.0**-4], near=True, epsilon=1e-3)
     positions = 2.0 ** (torch.arange(67) % 5)[:, None]
     yield _norm("batch", "rows", "each position has its own mean, beyond a block of 64 too", [2.0**10], rows=positions)
     levels = [2.0**8, 2.0**12]
@@ -121,6 +123,7 @@ def _norm(
     z: bool = False,
     before: bool = False,
     near: bool = False,
+    epsilon: float = 1e-5,
     dtype: torch.dtype = torch.float32,
 ) -> Case:
     """x is ± its group's level everywhere, times `rows` (rows, 1 or width)."""
@@ -132,5 +135,5 @@ def _norm(
     inputs["weight"] = draw.integers((width,), most) if weight else torch.ones(width)
     if z:
         inputs["z"] = torch.tensor([32.0, 64.0])[torch.arange(len(rows)) % 2][None, :, None].expand(1, -1, width)
-    options = {"eps": 1e-5, "group_size": group_size or width, "norm_before_gate": before}
+    options = {"eps": epsilon, "group_size": group_size or width, "norm_before_gate": before}
     return case("norm", stage, name, asks, inputs, options, relative=2.0**-21 if near else 0.0, dtype=dtype)

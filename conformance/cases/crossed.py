@@ -20,6 +20,7 @@ from conformance.cases.draw import BF16, Draw, assemble, case
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
+_CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chunks are its own
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
 STRENGTH = 3
@@ -66,7 +67,7 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
             "views": [False, True],
             "groups": [1, 2],
             "z": [False, True],
-            "gate": ["after", "before"],
+            "gate": ["before", "after"],
         }
     if op == "conv":
         start = ["nothing", "state", "pieces", "documents"]
@@ -125,13 +126,15 @@ def _cuts(row: Mapping[str, Any]) -> list[int]:
 
 def _documents(row: Mapping[str, Any]) -> list[list[int]]:
     """The lengths of the documents of each row of a batch: each row has its own. They end inside of chunks, at a
-    chunk's end in one row, a position before it in another, and one behind it.
+    chunk's end in one row, a position before it in another, and one behind it. The first is of one position, or two.
     """
-    length, found, chunk = row["length"], [], row.get("chunk", 64 if row["length"] > max(WIDE_LENGTHS) else 16)
+    length, found = row["length"], []
+    chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if length > max(WIDE_LENGTHS) else (16,)
     if "documents" not in row["start"]:
         return []
     for i in range(row["batch"]):
-        ends = sorted({min(length, end) for end in (5 + 3 * i, chunk - i, chunk + 1, 64 - i, 65, 200 + i, length)})
+        inside = (1 + i, 5 + 3 * i, chunks[0] + 1, 64 - i, 65, 200 + i, length)
+        ends = sorted({min(length, end) for end in (*inside, *(chunk - i for chunk in chunks))})
         found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
     return found
 
@@ -219,7 +222,7 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
     if row["z"]:
         gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2]
         inputs["z"] = gates.reshape(*shape, 1).expand(*shape, width)
-    options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "before"}
+    options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "after"}
     return _common({**row, "start": "nothing", "last state": False}, op, inputs, options)
 
 
@@ -251,7 +254,7 @@ def options_of(case: Case) -> frozenset[Option]:
         found |= {"activation": options["activation"], "taps": inputs["weight"].shape[1]}
     if op == "norm":
         found["groups"] = min(2, operand.shape[-1] // options["group_size"])
-        found["gate"] = "before" if options["norm_before_gate"] else "after"
+        found["gate"] = "after" if options["norm_before_gate"] else "before"
     return frozenset(found.items())
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +58,11 @@ def conformance(
         raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
+    if kernel and (faults or (checkpoint_dir and not runtime)):
+        other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
+        raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
+    if kernel:
+        _check_device(device)
     where = Where(workers, scheduler, quiet=as_json)
     if where.asked and (checkpoint_dir or not (faults or runtime)):
         raise ValueError(
@@ -64,7 +71,7 @@ def conformance(
     if faults:
         _faults(where, as_json)
         return
-    with working("conformance", quiet=as_json):
+    with working("conformance", quiet=as_json), redirect_stdout(sys.stderr) if as_json else nullcontext():
         from conformance.report import try_kernel, try_runtime, write
 
         if out is not None:
@@ -103,6 +110,17 @@ def conformance(
         _show(tested, version)
     if not report["good"]:
         raise typer.Exit(1)
+
+
+def _check_device(device: str) -> None:
+    """ValueError where no tensor can be put there: not one case would run."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device).cpu()
+    except Exception as error:
+        why = str(error).strip().splitlines()
+        raise ValueError(f"--device {device!r} cannot be used: {why[0] if why else type(error).__name__}") from error
 
 
 def _check_junit(path: Path, nothing_runs: bool) -> None:
@@ -220,7 +238,7 @@ def _verdict(tested: Sequence[Tested]) -> str:
     if count["failed"]:
         return f"wrong: {count['failed']:,} of the {run:,} cases that were run{failed and '; '}{failed}{skipped}"
     if failed:
-        return f"{failed}; right: all {run:,} cases that were run{skipped}"
+        return f"{failed}; {f'right: all {run:,} cases that were run' if run else 'no other was run'}{skipped}"
     if untried := [each.name for each in tested if not each.good]:
         return f"nothing was run of {', '.join(untried)}{skipped}"
     return f"right: all {run:,} cases that were run{skipped}"

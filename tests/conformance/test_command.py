@@ -80,6 +80,19 @@ def test_a_kernel_that_takes_too_little_for_any_case_is_bad_usage(kernels) -> No
     assert "was run on none of" in str(result.exception) and "it takes no A, no B, no C, no x" in str(result.exception)
 
 
+@pytest.mark.quick
+def test_what_a_kernel_prints_stands_beside_the_one_object(kernels, monkeypatch) -> None:
+    def speaks(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+        print("autotuning")
+        raise RuntimeError("no such width")
+
+    monkeypatch.setattr(sys.modules["mykernels"], "speaks", speaks, raising=False)
+    result = run("--kernel", "mykernels:speaks", "--json")
+    assert result.exit_code == 1 and not json.loads(result.stdout)["good"] and "autotuning" in result.stderr
+    told = run("--kernel", "mykernels:speaks").stdout.splitlines()
+    assert re.fullmatch(r"\d+ failed to run; no other was run", told[-1])
+
+
 def test_one_checkpoint_of_ours(tmp_path, monkeypatch) -> None:
     kernels = huggingface._kernels()
     norm = tuple(each for each in kernels if each.op == "norm")
@@ -106,6 +119,10 @@ def test_one_checkpoint_of_ours(tmp_path, monkeypatch) -> None:
         (("--kernel", "nowhere:at_all"), "cannot be imported"),
         (("--runtime", "nothing"), "expected one of ours"),
         (("--checkpoint-dir", "/nowhere"), "no checkpoint there has vectors"),
+        (("--kernel", "a:b", "--faults"), "--kernel a:b and --faults are two runs"),
+        (("--kernel", "a:b", "--checkpoint-dir", "c"), "--kernel a:b and --checkpoint-dir c are two runs"),
+        (("--kernel", "a:b", "--device", "abacus"), "--device 'abacus' cannot be used"),
+        (("--kernel", "a:b", "--device", "meta"), "--device 'meta' cannot be used"),
     ],
 )
 def test_what_is_refused(arguments: tuple[str, ...], sentence: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from functools import partial
+from itertools import accumulate, combinations, product
 
 import pytest
 import torch
 
 from compiler.runtime.selective_scan import selective_scan
 from conformance import exact
-from conformance.cases import CROSSED
+from conformance.cases import CROSSED, cases
 from conformance.cases.covering import covering, tuples
 from conformance.cases.crossed import (
     LENGTHS,
@@ -209,6 +210,34 @@ def test_documents_stand_on_and_beside_the_borders_of_chunks() -> None:
         row = {"length": length, "chunk": chunk, "batch": 2, "start": "state and documents"}
         begins = {sum(lengths[:i]) % chunk for lengths in _documents(row) for i in range(1, len(lengths))}
         assert {0, 1, chunk - 1} <= begins
+
+
+@pytest.mark.parametrize("length", [129, 257, 1025])
+def test_documents_end_at_every_usual_chunk_of_a_kernel_whose_chunks_are_its_own(length: int) -> None:
+    first, second = _documents({"length": length, "batch": 2, "start": "documents"})
+    borders = {chunk for chunk in (64, 128, 256, 1024) if chunk < length}
+    assert borders <= {*accumulate(first)} and {border - 1 for border in borders} <= {*accumulate(second)}
+    assert (first[0], second[0]) == (1, 2)
+
+
+def test_a_crossed_norm_is_called_by_the_side_on_which_its_gate_is() -> None:
+    for case in crossed_cases("norm"):
+        assert ("gate after" in case.name) == case.options["norm_before_gate"]
+        assert ("gate before" in case.name) != case.options["norm_before_gate"]
+
+
+def test_a_norm_that_has_an_epsilon_of_its_own_is_wrong() -> None:
+    def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True, own=None):
+        x, gate = x.double(), 1 if z is None else torch.nn.functional.silu(z.double())
+        rows = (x if norm_before_gate else x * gate).unflatten(-1, (-1, group_size))
+        y = (rows * (rows.square().mean(-1, keepdim=True) + (own or eps)).rsqrt()).flatten(-2) * weight
+        return (y * gate if norm_before_gate else y).to(weight.dtype)
+
+    def wrong(own: float | None) -> set[str]:
+        found = judge(kernel(partial(norm, own=own), "norm", "norm"), cases("norm"))
+        return {each.case for each in found if each.status != "passed"}
+
+    assert wrong(None) == set() and wrong(1e-5) == {"another epsilon"}
 
 
 def test_crossed_cases_are_the_same_again() -> None:

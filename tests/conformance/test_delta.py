@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,31 @@ def test_right_kernels_pass(tested: Kernel) -> None:
     found = judge(tested, CASES)
     assert {each.status for each in found if each.stage != "packed"} == {"passed"}
     assert all(each.says == "it takes no seq_idx" for each in found if each.status == "skipped")
+
+
+@pytest.mark.parametrize("given", [torch.float32, torch.float64])
+def test_a_kernel_in_float64_is_right_and_one_that_is_off_is_not(given: torch.dtype) -> None:
+    """Where terms of a norm cancel, float64 leaves some 1e-10; a part in 10^7 is wrong in any dtype."""
+    wide = lambda *m: (each.double() for each in m)
+    normed = lambda m: m * torch.rsqrt(m.square().sum(-1, keepdim=True) + 1e-6)
+
+    def rule(q, k, v, g, beta, use_qk_l2norm_in_kernel=False, off=0.0):
+        Q, K, V, G, b = wide(q, k, v, g, beta)
+        Q, K = (normed(Q), normed(K)) if use_qk_l2norm_in_kernel else (Q, K)
+        Q, K = (m.repeat_interleave(v.shape[2] // q.shape[2], 2) for m in (Q, K))
+        state, ys = 0 * K[:, 0, :, :, None] * V[:, 0, :, None], []
+        for t in range(v.shape[1]):
+            state = state * G[:, t, :, None, None].exp()
+            write = b[:, t, :, None] * (V[:, t] - (state * K[:, t, ..., None]).sum(-2))
+            state = state + K[:, t, ..., None] * write[..., None, :]
+            ys.append((state * Q[:, t, ..., None]).sum(-2) / q.shape[-1] ** 0.5 + off)
+        return torch.stack(ys, 1).to(max(given, v.dtype, key=lambda each: each.itemsize) if off == 0 else v.dtype)
+
+    asked = [case for case in cases("delta_rule") if case.stage in ("write", "norm")]
+    found = judge(kernel(rule, op="delta_rule"), asked)
+    assert {each.status for each in found} == {"passed"}, [each.says for each in found if each.says]
+    found = judge(kernel(partial(rule, off=1e-7), "off", "delta_rule"), asked)
+    assert {each.status for each in found} == {"failed"}
 
 
 def test_there_are_two_kernels_of_transformers() -> None:

@@ -40,6 +40,7 @@ _WRITTEN: dict[str, object] = {
     "linear_dt_min": 1e-3,
 }
 _ROPE = {"partial_rotary_factor": 0.25, "rope_theta": 10000.0, "rope_type": "default"}
+_PAD = {"olmo_hybrid": 100277, "qwen3_5_text": None}  # what the library takes where the entry is missing
 _HARMLESS: Kinds = {**HARMLESS, "max_position_embeddings": (int,)}
 
 
@@ -56,6 +57,9 @@ def check_config(config: dict, dtype: str) -> dict:
     if "rope_parameters" in config and "rope_parameters" not in expected:
         expected["rope_parameters"] = _ROPE
     check_entries(config, expected, "rms_norm_eps", _HARMLESS, set(_SIZES))
+    pad = config.get("pad_token_id", _PAD[kind])
+    if pad is not None and not (type(pad) is int and 0 <= pad < config["vocab_size"]):
+        raise Rejected(f"pad_token_id is {pad!r:.60}, which the embedding has no row for: the library opens no model")
     return config
 
 
