@@ -248,3 +248,31 @@ def test_a_constant_is_kept_beside_a_latch():
     with torch.no_grad():
         scores = bare(compiled)(torch.tensor([[1, 2, 0, 1]]))
     assert scores[0, :, 0].tolist() == [2, 2, 3, 3]
+
+
+def test_a_running_sum_by_reflections_that_is_written_by_hand():
+    """What docs/exactness.md says of it: (−1)^t S_t adds up, in chunks and step by step, through the norm of a head."""
+    from transformers.models.olmo_hybrid import modeling_olmo_hybrid as library
+
+    length, ballast = 3000, 2.0**48
+    x = torch.randint(0, 4, (length,), generator=torch.Generator().manual_seed(0)).float()
+    even = (torch.arange(length) % 2 == 0).float()
+    odd = 1 - even
+    values = torch.zeros(1, length, 1, 8)
+    values[0, 0, 0, :2] = ballast  # 2·K/2 in two of 8 columns: 2² + 2² = 8
+    values[0, :, 0, 2:6] = 32 * torch.stack([x * even, x * even, x * odd, x * odd], -1)
+    key = torch.zeros(1, length, 1, 16)
+    key[..., 0] = 64
+    gate = torch.zeros(length, 8)
+    gate[:, 2:6] = 32 * torch.stack([even, odd, even, odd], -1)
+    out = torch.tensor([0.0, 0, 1, -1, -1, 1, 0, 0]) / (2 * 32 * 32)
+    norm = library.OlmoHybridRMSNormGated(8, eps=1e-5)
+    told = {"beta": torch.full((1, length, 1), 2.0), "g": torch.zeros(1, length, 1), "use_qk_l2norm_in_kernel": True}
+    for rule in (library.torch_chunk_gated_delta_rule, library.torch_recurrent_gated_delta_rule):
+        with torch.no_grad():
+            norm.weight.fill_(ballast)
+            read, _ = rule(key, key, values, **told, initial_state=None, output_final_state=False)
+            assert torch.equal(norm(read[0, :, 0], gate) @ out, x.cumsum(0))
+            wrong, _ = rule(key, key, values, **told | {"beta": told["beta"] - 2.0**-20}, initial_state=None,
+                            output_final_state=False)  # fmt: skip
+            assert not torch.equal(norm(wrong[0, :, 0], gate) @ out, x.cumsum(0))
