@@ -8,6 +8,7 @@ from verify.checker.formats import Rejected
 
 Kinds = Mapping[str, tuple[type, ...]]
 LARGEST_SIZE = 1 << 24
+LEAST_EPSILON = 2.0**-126  # below it float32 has 0, or what some backends read as 0: a norm of zeros is then 0·∞
 # Keys that change nothing in any class, and the types that transformers gives them.
 HARMLESS: Kinds = {
     **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
@@ -33,8 +34,8 @@ def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, ha
     for key, value in expected.items():
         if key not in config or type(config[key]) is not type(value) or config[key] != value:
             raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
-    if type(config.get(epsilon)) is not float or not 0 < config[epsilon] < 1:
-        raise Rejected(f"the config has {epsilon} = {config.get(epsilon)!r:.60}")
+    if type(config.get(epsilon)) is not float or not LEAST_EPSILON <= config[epsilon] < 1:
+        raise Rejected(f"the config has {epsilon} = {config.get(epsilon)!r:.60}, expected a number from 2^-126 to 1")
     for key, kinds in harmless.items():
         if key in config and type(config[key]) not in kinds:
             names = " or ".join(kind.__name__ for kind in kinds)

@@ -19,7 +19,8 @@ import numpy as np
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Language, parse
 
-MOST_BYTES = 1 << 25  # of a JSON file
+MOST_BYTES, MOST_WEIGHTS = 1 << 25, 1 << 28  # bytes of a JSON file, and of model.safetensors
+MOST_LAYERS = 1 << 12
 _FIXED = {"hidden_act": "silu", "pad_vocab_size_multiple": 1, "residual_in_fp32": True, "tie_word_embeddings": False}
 _FIXED |= {"use_bias": False, "use_conv_bias": True, "dtype": "float32"}
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
@@ -68,13 +69,18 @@ def read(directory: Path) -> Checkpoint:
     return Checkpoint(config, tensors, language, circuit, manifest.get("task"))
 
 
+def check_file(path: Path, most: int) -> None:
+    """A file that ends, within the limit: a pipe never begins, a device has no end, and a sparse file may be huge."""
+    if not path.is_file() or path.stat().st_size > most:
+        raise Unproved(f"{path.name} is missing, no plain file, or larger than {most} bytes")
+
+
 def read_json(path: Path, exact: bool = False) -> Any:
     """A JSON object without keys that stand twice, NaN, infinities or numbers such as 1e999.
 
     exact: nor decimals that float64 rounds, such as 0.1 or 9007199254740993.0.
     """
-    if not path.is_file() or path.stat().st_size > MOST_BYTES:
-        raise Unproved(f"{path.name} is missing, no plain file, or larger than {MOST_BYTES} bytes")
+    check_file(path, MOST_BYTES)
     try:
         return parse_json(path.read_text("utf-8"), exact)
     except (ValueError, RecursionError) as reason:
@@ -114,6 +120,8 @@ def _config(config: dict[str, Any]) -> dict[str, Any]:
         expected["num_heads"] = config["intermediate_size"] // config["head_dim"]
         if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
             raise Unproved("the heads do not divide into the groups")
+    if config["num_hidden_layers"] > MOST_LAYERS:
+        raise Unproved(f"the config has {config['num_hidden_layers']} layers, and the kernel reads {MOST_LAYERS}")
     for key, value in expected.items():
         if type(config.get(key)) is not type(value) or config[key] != value:
             raise Unproved(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r}")
@@ -150,6 +158,7 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 def read_tensors(path: Path, expected: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     """Every tensor. The format: 8 bytes length, a JSON header, raw bytes that the tensors fill without a gap."""
+    check_file(path, MOST_WEIGHTS)
     raw = path.read_bytes()
     length = int.from_bytes(raw[:8], "little")
     if not 2 <= length <= min(len(raw) - 8, MOST_BYTES):

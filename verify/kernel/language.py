@@ -13,6 +13,7 @@ from verify.kernel.floats import Unproved
 
 _EVERY_LENGTH = 1 << 512  # stands for the length where the promise has none (lemma of every length)
 _MOST_LENGTH = 1 << 53  # that a promise may say
+_MOST_LETTERS = 1 << 26  # on all edges, a byte each
 _FINITE, _ENDLESS = 1 << 200, 1 << 448
 
 
@@ -89,6 +90,8 @@ def parse(promise: dict) -> Language:
         raise Unproved(f"the language has {tokens!r:.30} letters")
     if set(data) != {"tokens", "start", "edges"}:
         raise Unproved("the language has other entries than tokens, start and edges")
+    if len(data["edges"]) * tokens > _MOST_LETTERS:
+        raise Unproved(f"the language has {len(data['edges'])} edges × {tokens} letters, more than {_MOST_LETTERS}")
     names = {str(data["start"]): 0}
     edges = []
     for entry in data["edges"]:

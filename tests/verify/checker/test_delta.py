@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 from compiler import compile, memory, permute
 from compiler.compiled import run_blocks
@@ -163,6 +164,20 @@ def test_an_entry_that_the_library_would_fill_in_is_not_left_out(tmp_path, entry
     check_config(config, "float32")
     with pytest.raises(Rejected, match=entry):
         check_config({key: value for key, value in config.items() if key != entry}, "float32")
+
+
+@pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])
+def test_a_norm_of_zeros_needs_an_epsilon_that_no_backend_reads_as_0(tmp_path, target) -> None:
+    """Heads that hold nothing yet, and the silent layer of attention, divide 0 by the root of ε."""
+    directory = write(tmp_path / "at", _memory(), target)
+    config = json.loads((directory / "config.json").read_text())
+    for epsilon, exact in ((2.0**-126, True), (1e-46, False)):
+        (directory / "config.json").write_text(json.dumps(config | {"rms_norm_eps": epsilon}))
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
+        assert bool(model(torch.tensor([[0, 3, 0]])).logits.isfinite().all()) == exact
+        assert (check(directory).weights is None) == exact
+    with pytest.raises(Rejected, match=r"rms_norm_eps = 5\.87.*e-39, expected a number from 2\^-126 to 1"):
+        check_config(config | {"rms_norm_eps": 2.0**-127}, "float32")
 
 
 def test_flags_that_are_1_at_once() -> None:

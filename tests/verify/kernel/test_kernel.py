@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -21,7 +23,7 @@ from verify.kernel import cases, exact
 from verify.kernel.certificate import Unexpected, claims_of, prove, replay, written
 from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
-from verify.kernel.files import read, read_json
+from verify.kernel.files import MOST_WEIGHTS, read, read_json, read_tensors
 from verify.kernel.floats import Unproved, decay
 from verify.kernel.language import Edge, Language, parse
 from verify.kernel.meaning import check_meaning
@@ -306,6 +308,33 @@ def test_an_adapter_beside_the_weights_is_refused(recall, tmp_path):
     (tmp_path / "copy" / "adapter_config.json").write_text("{}")
     with pytest.raises(Unproved, match="adapter_config.json"):
         read(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("content", ["sparse", "device", "pipe"])
+def test_weights_without_an_end_are_refused_before_they_are_read(tmp_path, content):
+    file = tmp_path / "model.safetensors"
+    if content == "sparse":
+        with file.open("wb") as empty:
+            empty.truncate(MOST_WEIGHTS + 1)
+    elif content == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(file)
+    with patch.object(Path, "read_bytes", side_effect=AssertionError), pytest.raises(Unproved, match="no plain file"):
+        read_tensors(file, {})
+
+
+def test_files_that_name_more_than_the_kernel_reads_are_refused(recall, tmp_path):
+    directory = shutil.copytree(recall, tmp_path / "deep")
+    config = json.loads((directory / "config.json").read_text()) | {"num_hidden_layers": (1 << 24) - 1}
+    (directory / "config.json").write_text(json.dumps(config))
+    with pytest.raises(Unproved, match="16777215 layers, and the kernel reads 4096"):
+        read(directory)
+    edge = {"from": "s", "to": "s", "tokens": [[0, 0]], "distinct": False}
+    language = {"tokens": 1 << 20, "start": "s", "edges": [edge] * 65}
+    with pytest.raises(Unproved, match="65 edges × 1048576 letters"):
+        parse({"language": language, "length": 4})
+    assert len(parse({"language": language | {"tokens": 1 << 10}, "length": 4}).edges) == 65
 
 
 def test_decimals_of_a_circuit_that_float64_rounds_are_refused(tmp_path):
