@@ -113,7 +113,8 @@ def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly
         return _known(terms.ranged, p.key, ranged(number, p, cases_of(terms, [kind, *rest[1:]])))
     if kind == "total":
         name, rows, parts, potential = entries(rest, 4)
-        majorant = [(atom(terms, a), positions_back(lag), natural(w)) for a, lag, w in (entries(r, 3) for r in entries(rows))]
+        each = (entries(row, 3) for row in entries(rows))
+        majorant = [(atom(terms, a), positions_back(lag), natural(w)) for a, lag, w in each]
         which, fall = atom(terms, name), potential_of(potential)
         return _known(terms.totals, which, total(terms, number, which, majorant, parts_of(terms, parts), fall))
     raise Unproved(f"{kind!r:.40} is no rule that this place needs")
