@@ -27,7 +27,7 @@ def automaton_command(
         Path | None, typer.Option(help='a JSON file: {"start": S, "accept": [S], "transitions": {S: {LETTER: S}}}')
     ] = None,
     name: Annotated[str | None, typer.Option(help="a language of the literature, such as tomita-4")] = None,
-    letters: Annotated[str, typer.Option(help="of --regex: all letters, beside those that it names")] = "",
+    letters: Annotated[str, typer.Option(help="of --regex: all letters [default: those that it names]")] = "",
     arch: Annotated[Literal["mamba", "mamba2", "gated-deltanet"], typer.Option(help="which mixer")] = "mamba",
     length: Annotated[str, typer.Option(help="longest sequence that the promise covers, or forever")] = "forever",
     dtype: Annotated[

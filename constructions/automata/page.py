@@ -13,6 +13,8 @@ from constructions.command.reporting import strict_json, table_of, verdict
 from constructions.experiments.names import MIXERS, WHAT
 from constructions.experiments.table_files import TableFiles
 
+FEW = 64  # elements of a monoid: every star-free language of so few is to be proved on Mamba
+
 HEAD = """# Every regular language
 
     construct automaton --regex '(a|b)*abb' --explain
@@ -28,7 +30,8 @@ answers `yes` or `no` behind every letter, and proves it: from the weights, for 
 ## An automaton of your own
 
 A language is a regular expression, a table, or a name (`--name tomita-4`; all names stand in the table below). Letters
-of an expression are single characters; `--letters abc` adds some that it does not name.
+of an expression are single characters. Where texts have letters that it does not name, `--letters abc` lists all; an
+expression with a letter beside these is refused.
 
 ```json
 {"start": "low", "classes": {"low": "L", "high": "H"},
@@ -102,17 +105,16 @@ sets of states that words lead to; 2^18 states × levels × letters of a cascade
 
     construct reproduce languages --keep docs/automata.json --page docs/automata.md
 
-writes this page, and runs what the file does not hold yet: of Mamba-2 and Gated DeltaNet only some languages have been
-run so far.
+writes this page, and runs what the file does not hold yet.
 
 """
 BUILT = """
 What each mixer makes of them. *Blocks / d_model*: of the bare model. *Letters, wrong*: how many letters the language
 model read, and how many answers were wrong. It ran as modules of mamba_ssm or ours, chunk by chunk: 8 random words of
-500 letters and 2 of 10,000; on Mamba one of 100,000; {longest}
-one of 1,000,000; where a length is promised, words of that length at most. Half of the words are uniform; in the others
-most letters leave more than one answer possible.
-*Proved*: weights and answers, for as long as promised.
+500 letters and 2 of 10,000; on Mamba one of 100,000; in {longest} rows, those with more than 1,000,000 letters, one of
+1,000,000; where a length is promised, words of that length at most. Half of the words are uniform; in the others most
+letters leave more than one answer possible.
+*Proved*: weights and answers, for as long as promised. {missing}
 
 """
 RANDOM = """
@@ -129,14 +131,51 @@ the mixer holds for every length, and beside these to a bounded one.
 
 Those that are held for every length are built, among the first {numbers}.
 Automata that answer every word alike read 2 × 100 letters.
+
+**Proofs.** On Mamba, weights and answers are proved for every length of {small_proved} of the {small} star-free ones of
+at most {few} elements, and of {large_proved} of the other {large}.
+
+**Long texts.** Each automaton that a mixer holds for every length is to read one text of {length:,} letters through
+transformers: on Mamba where that holds it, in one call, else on Gated DeltaNet, {piece:,} letters at a time, the cache
+carried on. The smallest circuits come first, and
+
+    construct reproduce languages --keep docs/automata.json --page docs/automata.md --minutes 30
+
+goes on for 30 CPU minutes more. Automata that are the same when states that nothing tells apart are joined have the
+same weights, and one of them is run. So far {read} of {count} have read their text, {wrong} answers wrong. {shorter}
+have read shorter texts only, {never} none; no mixer holds {nowhere} for every length.
+
+| mixer | to read | read | different ones | blocks | d_model | letters | wrong | refused | CPU s |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+{long_rows}
 """
 
 
-def page(rows: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> str:
+TRAINED = """
+## Trained models beside them
+
+A row is one Mamba of transformers that began with random weights, beside the compiled model on Mamba: {budget}.
+It is asked behind every letter, on words of the kind above that it was not trained on: {tests}. *Common*: the share of
+the most frequent answer, which a model gets that always says it.
+
+    construct reproduce languages --keep docs/automata.json --page docs/automata.md --train
+
+{controls}
+What others published, in percent of right answers: {source}.
+There words of at most 40 letters were trained on, words of 41 to 500 tested, and a word is asked once, at its end.
+*Mamba*: with two blocks, by its width; the other two are as that table gives them from Delétang et al. 2022.
+
+{published}
+The tables of Sarrof et al. 2024, Grazzi et al. 2024 and Bhattamishra et al. 2020 are not quoted: their full
+texts were not at hand.
+"""
+
+
+def page(rows: list[dict[str, Any]], drawn: list[dict[str, Any]], controls: dict[str, dict[str, Any]]) -> str:
     """The whole page."""
-    longest = [f"`{row['name']}` on {MIXERS[row['arch']]}" for row in rows if "1 x 1000000" in row.get("wrong", {})]
-    many = " and ".join((", ".join(longest[:-1]), longest[-1])) if longest[1:] else "".join(longest)
-    return HEAD + _algebra(rows) + BUILT.format(longest=many) + _mixers(rows) + _random(drawn)
+    longest = sum("1 x 1000000" in row.get("wrong", {}) for row in rows)
+    built = BUILT.format(longest=longest, missing=_missing(rows))
+    return HEAD + _algebra(rows) + built + _mixers(rows) + _random(drawn) + _trained(rows, controls)
 
 
 def _algebra(rows: list[dict[str, Any]]) -> str:
@@ -153,6 +192,49 @@ def _mixers(rows: list[dict[str, Any]]) -> str:
     """Each language on each mixer."""
     heads = ("language", "mixer", "blocks / d_model", "promise", "proved", "letters, wrong")
     return _lined(heads, [(f"`{row['name']}`", MIXERS[row["arch"]], *_built(row)) for row in rows])
+
+
+def _missing(rows: list[dict[str, Any]]) -> str:
+    """Which rows were not run."""
+    from constructions.automata.reproduce import names
+
+    run = {f"{row['name']} {row['arch']}" for row in rows}
+    left = [name.split() for name in names() if name not in run]
+    if not left:
+        return "Every row was run."
+    said = ", ".join(f"`{name}` on {MIXERS[arch]}" for name, arch in left)
+    return f"{len(left)} of {len(run) + len(left)} rows were not run: {said}."
+
+
+def _trained(rows: list[dict[str, Any]], controls: dict[str, dict[str, Any]]) -> str:
+    """Trained controls of ours, and published figures."""
+    from constructions.automata.controls import BUDGET, PUBLISHED, TESTS, ZITZEWITZ
+
+    compiled = {row["name"]: _right(row) for row in rows if row["arch"] == "mamba"}
+    heads = ("language", "compiled", *(f"trained: {n:,} letters" for n in TESTS), f"common, {max(TESTS):,}", "CPU s")
+    lines = [
+        (f"`{name}`", compiled.get(name, "–"), *(f"{one['accuracy'][str(n)]:.3f}" for n in TESTS))
+        + (f"{one['common'][str(max(TESTS))]:.3f}", f"{one['trained_in']:.0f}")
+        for name, one in controls.items()
+    ]
+    models = list(next(iter(PUBLISHED.values())))
+    published = [(f"`{name}`", *(f"{told[model]:.1f}" for model in models)) for name, told in PUBLISHED.items()]
+    return TRAINED.format(
+        budget=BUDGET,
+        tests=", ".join(f"{count} of {length:,} letters" for length, count in TESTS.items()),
+        controls=_lined(heads, lines) if lines else "None has been trained yet.\n",
+        source=ZITZEWITZ,
+        published=_lined(("language", *models), published),
+    )
+
+
+def _right(row: dict[str, Any]) -> str:
+    """The share of right answers of what was compiled, and to how many letters it was run."""
+    if "refused" in row:
+        return "refused"
+    longest = max(int(run.split(" x ")[1]) for run in row["wrong"])
+    share = 1 - sum(row["wrong"].values()) / sum(map(letters_of, row["wrong"]))
+    return f"{share:.3f} to {longest:,}"
 
 
 def _lined(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -194,12 +276,33 @@ def _parts(proved: dict[str, bool]) -> str:
 def _random(drawn: list[dict[str, Any]]) -> str:
     if not drawn:
         return ""
-    from constructions.automata.random_automata import RUNS
+    from constructions.automata.random_automata import LONG, PIECE, RUNS, long_on
 
+    held = [row for row in drawn if long_on(row) is not None]
+    long = [row for row in held if "wrong" in row.get("long", {})]
+    left = [row for row in held if row not in long]
+    star_free = [row for row in drawn if row["star_free"] is True]
+    small = [row for row in star_free if row["monoid"] <= FEW]
+    proved = [row for row in star_free if "proved" in row and all(row["proved"].values())]
+    small_proved = sum(row in small for row in proved)
+    shorter = sum(any("wrong" in one for one in row["built"].values()) for row in left)
     return RANDOM.format(
         count=len(drawn),
+        length=LONG,
+        piece=PIECE,
+        read=len(long),
+        wrong=sum(row["long"]["wrong"] for row in long),
+        shorter=shorter,
+        never=len(left) - shorter,
+        nowhere=len(drawn) - len(held),
+        long_rows="\n".join(_of_long(arch, held) for arch in ("mamba", "gated-deltanet")),
         alike=sum(row["states"] == 1 for row in drawn),
-        star_free=sum(row["star_free"] is True for row in drawn),
+        star_free=len(star_free),
+        few=FEW,
+        small=len(small),
+        small_proved=small_proved,
+        large=len(star_free) - len(small),
+        large_proved=len(proved) - small_proved,
         solvable=sum(1 for row in drawn if row["groups"] and row["solvable"]),
         hard=sum(1 for row in drawn if not row["solvable"]),
         rows="\n".join(_of_mixer(arch, drawn) for arch in RUNS),
@@ -221,22 +324,55 @@ def _of_mixer(arch: str, drawn: list[dict[str, Any]]) -> str:
     return f"| {' | '.join(map(str, (MIXERS[arch], *cells, f'{count} × {length:,}', f'{letters:,}', wrong)))} |"
 
 
+def _of_long(arch: str, held: list[dict[str, Any]]) -> str:
+    """The line of a mixer: how many automata have read their long text there, and how that went."""
+    from constructions.automata.random_automata import long_on
+
+    own = [row.get("long", {}) for row in held if long_on(row) == arch]
+    read = [one for one in own if "wrong" in one]
+    sizes = [_span([one[key] for one in read]) for key in ("blocks", "d_model")]
+    run = [one for one in read if "as" not in one]
+    letters, wrong, seconds = (sum(one[key] for one in run) for key in ("letters", "wrong", "cpu_s"))
+    refused = sum("refused" in one for one in own)
+    cells = (MIXERS[arch], len(own), len(read), len(run), *sizes, f"{letters:,}", wrong, refused, f"{seconds:,.0f}")
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _span(numbers: list[int]) -> str:
+    return f"{min(numbers)}–{max(numbers)}" if numbers else "–"
+
+
 def reproduce(
-    only: list[str], seed: int, keep: Path | None, page_at: Path | None, files: TableFiles, as_json: bool
+    only: list[str],
+    seed: int,
+    keep: Path | None,
+    page_at: Path | None,
+    files: TableFiles,
+    as_json: bool,
+    minutes: float = 0,
+    train: bool = False,
 ) -> None:
-    """Run what the file of results does not hold, and show or write all of it; exit code 1 where an answer is wrong."""
+    """Run what the file of results does not hold, and show or write all of it; exit code 1 where an answer is wrong.
+
+    minutes: for so many CPU minutes random automata read long texts; train: train the controls that are missing.
+    """
     from constructions.automata.random_automata import RANDOM as COUNT
-    from constructions.automata.reproduce import Run, kept_random, kept_rows, names
+    from constructions.automata.reproduce import Run, kept_controls, kept_long, kept_random, kept_rows, names
 
     with progress(quiet=as_json) as bars:
         rows = _counted(bars("languages", len(only or names())), kept_rows(keep, only, Run(seed)))
         drawn = [] if only else _counted(bars("random automata", COUNT), kept_random(keep, COUNT))
+        if minutes and keep and not only:
+            with bars.stage(f"long texts, {minutes:g} CPU minutes"):
+                drawn = kept_long(keep, minutes)
+        with bars.stage("controls"):
+            controls = kept_controls(keep, train)
     if page_at:
-        page_at.write_text(page(rows, drawn), "utf-8")
+        page_at.write_text(page(rows, drawn, controls), "utf-8")
     files.write_records(WHAT["languages"], rows)
     good = all(row["good"] for row in rows) and not any(wrong_of(row) for row in drawn)
     if as_json:
-        typer.echo(strict_json({"rows": rows, "random": drawn, "good": good}))
+        typer.echo(strict_json({"rows": rows, "random": drawn, "controls": controls, "good": good}))
     else:
         shown = ("name", "arch", "states", "monoid", "levels", "blocks", "d_model")
         console.print(table_of([dict.fromkeys(shown) | row for row in rows], shown, tight=True))
@@ -245,7 +381,8 @@ def reproduce(
 
 def wrong_of(row: dict[str, Any]) -> int:
     """The wrong answers of a random automaton, on all mixers."""
-    return sum(wrong for one in row["built"].values() for wrong in one.get("wrong", {}).values())
+    short = sum(wrong for one in row["built"].values() for wrong in one.get("wrong", {}).values())
+    return short + row.get("long", {}).get("wrong", 0)
 
 
 def _counted(advance: Callable[[int], None], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

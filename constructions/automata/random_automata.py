@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Hashable
 from typing import Any
 
-from compiler.automata.table import NO, YES, Table
+from compiler.automata.table import NO, YES, Table, minimal
 from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import Decision, decide, with_swaps
 from constructions.automata.runs import task_of, words, wrong_in_transformers
 from constructions.checkpoints.built import build
+from constructions.checkpoints.guarantee import verdict_of
 
 RANDOM = 500
 MOST_STATES = 8
@@ -19,6 +22,11 @@ RUNS = {"mamba": (500, 10, 1_000), "mamba2": (20, 10, 1_000), "gated-deltanet": 
 letters are run.
 """
 ALIKE = (2, 100)  # the words of those that answer every word alike
+
+
+LONG = 100_000
+"""Letters of the one long text that each automaton is to read, on the mixer that holds it and is least work."""
+PIECE = 2048  # letters at a time, where a model begins from a cache
 
 
 def drawn(number: int) -> Table:
@@ -60,6 +68,45 @@ def built_on(row: dict[str, Any], arch: str) -> dict[str, Any]:
     _, *words_of = RUNS[arch]
     count, length = ALIKE if row["states"] == 1 else words_of
     return _built(drawn(row["number"]), arch, count, length)
+
+
+def long_on(row: dict[str, Any]) -> str | None:
+    """The mixer on which an automaton reads its long text; None where none holds it for every length."""
+    return next((arch for arch in ("mamba", "gated-deltanet") if row["holds"].get(arch, 0) is None), None)
+
+
+def work(row: dict[str, Any]) -> int:
+    """About how much its long text takes: the blocks of its circuit, those of Gated DeltaNet several times as much."""
+    if long_on(row) == "mamba":
+        return 1 + row["levels"]
+    return 4 * (4 * ((row["levels"] or 0) + row["swaps"]) + 2)
+
+
+def weights_of(row: dict[str, Any]) -> Hashable:
+    """The same for automata whose weights on `long_on` are the same: what a circuit is made of."""
+    table = drawn(row["number"])
+    least = minimal(table)
+    classes = tuple(dict.fromkeys((*least.outputs, *table.outputs)))
+    return (long_on(row), least.letters, least.following, least.start, least.outputs, classes)
+
+
+def long_run(row: dict[str, Any], length: int = LONG) -> dict[str, Any]:
+    """One text of that many letters through transformers, on `long_on`: sizes, wrong answers, CPU seconds."""
+    arch, started = long_on(row), time.process_time()
+    try:
+        built = build(Automaton(table=table_json(drawn(row["number"])), arch=arch))  # type: ignore[arg-type]
+    except CompileError as reason:
+        return {"arch": arch, "refused": str(reason)}
+    given = words(task_of(built), 1, length, row["number"])
+    wrong = wrong_in_transformers(built, given, None if arch == "mamba" else PIECE)
+    found = {"arch": arch, "blocks": len(built.compiled.blocks), "d_model": built.compiled.lanes.count}
+    return found | {"letters": length, "wrong": wrong, "cpu_s": round(time.process_time() - started, 1)}
+
+
+def proved_on_mamba(row: dict[str, Any]) -> dict[str, bool]:
+    """What the checker proves of a star-free automaton on Mamba, for every length."""
+    verdict = verdict_of(build(Automaton(table=table_json(drawn(row["number"])))))
+    return {part: why is None for part, why in verdict.parts().items()}
 
 
 def _built(table: Table, arch: str, count: int, length: int) -> dict[str, Any]:

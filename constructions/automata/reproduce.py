@@ -12,9 +12,21 @@ from typing import Any
 from compiler.artifact.json_files import text_of
 from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.controls import TRAINED, trained
 from constructions.automata.explain import decide, with_swaps
 from constructions.automata.languages import NAMED
-from constructions.automata.random_automata import RUNS, built_on, decided, holds, missing
+from constructions.automata.random_automata import (
+    RUNS,
+    built_on,
+    decided,
+    holds,
+    long_on,
+    long_run,
+    missing,
+    proved_on_mamba,
+    weights_of,
+    work,
+)
 from constructions.automata.runs import task_of, words, wrong_in_modules
 from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import verdict_of
@@ -23,8 +35,8 @@ from constructions.command.reporting import write_whole
 ARCHS = tuple(RUNS)
 BOUNDED = 500  # letters that are promised where a length is needed
 WORDS = {500: 8, 10_000: 2}  # how many words of each length
-LONG = {"mamba": 100_000}  # one word of so many letters, where the promise covers it
-LONGEST = {"tomita-4 mamba": 1_000_000, "parity gated-deltanet": 1_000_000}
+LONG = {"mamba": (100_000, 1_000_000)}  # one word of each of these lengths, where the promise covers it
+LONGEST = {"parity gated-deltanet": 1_000_000, "tomita-2 gated-deltanet": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -72,8 +84,8 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
 
 def _lengths(name: str, arch: str, most: int | None) -> dict[int, int]:
     """How many words of each length are run."""
-    longer = [LONG.get(arch), LONGEST.get(f"{name} {arch}")]
-    wanted = WORDS | {length: 1 for length in longer if length is not None}
+    longer = (*LONG.get(arch, ()), *(length for row, length in LONGEST.items() if row == f"{name} {arch}"))
+    wanted = WORDS | dict.fromkeys(longer, 1)
     return {length: count for length, count in wanted.items() if most is None or length <= most}
 
 
@@ -105,17 +117,49 @@ def kept_random(keep: Path | None, count: int) -> Iterator[dict[str, Any]]:
         if number == len(held["random"]):
             held["random"].append(decided(number))
     _write(keep, held)
+    proved = {weights_of(row): row["proved"] for row in held["random"] if "proved" in row}
     for row in held["random"][:count]:
+        if row["star_free"] and "proved" not in row:
+            row["proved"] = proved.get(weights_of(row)) or proved_on_mamba(row)
+            proved[weights_of(row)] = row["proved"]
+            _write(keep, held)
         for arch in missing(row):
             row["built"][arch] = built_on(row, arch)
             _write(keep, held)
         yield row
 
 
+def kept_long(keep: Path, minutes: float) -> list[dict[str, Any]]:
+    """The random automata of the file after so many more CPU minutes of long texts, those of least work first.
+
+    Those that have the weights of another one have its result, and say which.
+    """
+    held, begun = _read(keep), time.process_time()
+    known = {weights_of(row): row for row in held["random"] if "long" in row and "as" not in row["long"]}
+    left = [row for row in held["random"] if long_on(row) is not None and "long" not in row]
+    for row in sorted(left, key=lambda row: (work(row), row["number"])):
+        if time.process_time() - begun >= 60 * minutes:
+            break
+        same = known.setdefault(weights_of(row), row)
+        row["long"] = long_run(row) if same is row else same["long"] | {"as": same["number"]}
+        _write(keep, held)
+    return held["random"]
+
+
+def kept_controls(keep: Path | None, trains: bool) -> dict[str, dict[str, Any]]:
+    """The trained controls of the file; trains: also train those that are missing."""
+    held = _read(keep)
+    for name in TRAINED if trains else ():
+        if name not in held["controls"]:
+            held["controls"][name] = trained(name)
+            _write(keep, held)
+    return {name: held["controls"][name] for name in TRAINED if name in held["controls"]}
+
+
 def _read(keep: Path | None) -> dict[str, Any]:
     if keep is None or not keep.exists():
-        return {"rows": {}, "random": []}
-    return json.loads(text_of(keep))
+        return {"rows": {}, "random": [], "controls": {}}
+    return {"controls": {}} | json.loads(text_of(keep))
 
 
 def _write(keep: Path | None, held: dict[str, Any]) -> None:

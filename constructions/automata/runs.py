@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import torch
 
+from compiler.artifact.generate import transformers_model
 from compiler.artifact.model import Stack
 from compiler.runtime.streaming import stream_scores
 from constructions.checkpoints import artifact
@@ -39,15 +42,34 @@ def wrong_in_modules(built: Built, given: np.ndarray) -> int:
     return _wrong(task_of(built), given, said)
 
 
-def wrong_in_transformers(built: Built, given: np.ndarray) -> int:
-    """Wrong answers of the saved checkpoint, as transformers loads it and runs whole words."""
+def wrong_in_transformers(built: Built, given: np.ndarray, piece: int | None = None) -> int:
+    """Wrong answers of the saved checkpoint, as transformers loads it and runs whole words.
+
+    piece: so many letters at a time, the cache carried on, for models that begin from a cache; the layer of attention,
+    whose output is multiplied by 0, begins each piece with an empty one. None: each word is one call.
+    """
     with TemporaryDirectory() as directory:
         path = Path(directory) / "checkpoint"
         artifact.save(built, {}, path)
-        model = artifact.hugging_face(path, built.compiled.dtype)
-        with torch.no_grad():
-            said = model(torch.from_numpy(given)).argmax(dim=-1)
+        model = transformers_model(path, built.compiled.dtype).eval()
+        with torch.inference_mode():
+            said = torch.cat(list(_said(model, torch.from_numpy(given), piece)), dim=1)
     return _wrong(task_of(built), given, said)
+
+
+def _said(model: Any, given: torch.Tensor, piece: int | None) -> Iterator[torch.Tensor]:
+    """What the model answers, by pieces."""
+    if piece is None:
+        yield model(given, use_cache=False).logits.argmax(dim=-1)
+        return
+    from transformers.cache_utils import DynamicLayer
+
+    cache = None
+    for tokens in given.split(piece, dim=1):
+        out = model(tokens, past_key_values=cache, use_cache=True)
+        cache = out.past_key_values
+        cache.layers = [DynamicLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
+        yield out.logits.argmax(dim=-1)
 
 
 def _wrong(task: Recognition, given: np.ndarray, said: torch.Tensor) -> int:

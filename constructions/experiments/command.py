@@ -56,6 +56,9 @@ def reproduce(
         Path | None, typer.Option(help="a file of results: what stands there is not run again, the rest is added")
     ] = None,
     page: Annotated[Path | None, typer.Option(help="also write all that --keep holds as a Markdown page")] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0, help="of languages: for so many CPU minutes random automata read long texts")
+    ] = 0,
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
     csv: Annotated[Path | None, typer.Option(help="also write the table as CSV")] = None,
     latex: Annotated[Path | None, typer.Option(help="also write the table as LaTeX (booktabs)")] = None,
@@ -77,6 +80,11 @@ def reproduce(
     for path, option in ((keep, "--keep"), (page, "--page"), (csv, "--csv"), (latex, "--latex")):
         if path is not None:
             requests.file_path(path, option)
+    if minutes and (experiment != LANGUAGES or not keep or only):
+        raise ValueError(
+            f"--minutes {minutes:g}: it is for random automata; `construct reproduce languages --keep FILE --minutes "
+            f"{minutes:g}`, without --only, is how they go on"
+        )
     files = TableFiles(csv, latex)
     if experiment == STATEMENTS:
         if train:
@@ -86,11 +94,11 @@ def reproduce(
         statements_page.reproduce(only or [], samples, seed, keep, page, files, as_json)
         return
     if experiment == LANGUAGES:
-        if train or plot:
-            raise ValueError("languages trains nothing and has no figure; leave out --train and --plot")
+        if plot:
+            raise ValueError("languages has no figure; leave out --plot")
         from constructions.automata import page as automata_page
 
-        automata_page.reproduce(only or [], seed, keep, page, files, as_json)
+        automata_page.reproduce(only or [], seed, keep, page, files, as_json, minutes, train)
         return
     if experiment in ONE_RUN:
         kept = experiment == "lemmas"

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from typer.testing import CliRunner
 
-from constructions.automata import random_automata, reproduce, runs
+from constructions.automata import controls, random_automata, reproduce, runs
+from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide, with_swaps
 from constructions.automata.languages import NAMED
 from constructions.automata.page import page, wrong_of
-from constructions.automata.random_automata import RANDOM, RUNS, built_on, drawn, holds, missing
+from constructions.automata.random_automata import (
+    LONG,
+    RANDOM,
+    RUNS,
+    built_on,
+    drawn,
+    holds,
+    long_on,
+    long_run,
+    missing,
+    proved_on_mamba,
+    weights_of,
+    work,
+)
 from constructions.automata.reproduce import Run, names
+from constructions.checkpoints.built import build
+from constructions.command.cli import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "automata.md"
 KEPT = json.loads(PAGE.with_suffix(".json").read_text("utf-8"))
@@ -22,7 +41,7 @@ SOME = {"tomita-4 mamba", "tomita-4 mamba2", "parity gated-deltanet", "a5 mamba"
 
 
 def test_the_page_is_written_from_the_rows() -> None:
-    assert PAGE.read_text("utf-8") == page(ROWS, KEPT["random"])
+    assert PAGE.read_text("utf-8") == page(ROWS, KEPT["random"], KEPT["controls"])
 
 
 def test_every_language_is_right_or_refused() -> None:
@@ -31,6 +50,7 @@ def test_every_language_is_right_or_refused() -> None:
         assert row["good"] and ("refused" in row or not any(row["wrong"].values())), row
         if row["arch"] == "mamba" and row["star_free"]:
             assert "1 x 100000" in row["wrong"]
+        assert all(row.get("proved", {}).values()), row
 
 
 def test_small_star_free_languages_are_proved_for_every_length() -> None:
@@ -72,10 +92,96 @@ def test_no_random_automaton_is_wrong() -> None:
         assert not missing(row)
 
 
+def test_every_star_free_one_is_proved_on_mamba_for_every_length() -> None:
+    star_free = [row for row in KEPT["random"] if row["star_free"]]
+    assert len(star_free) > 100
+    for row in star_free:
+        assert row["holds"]["mamba"] is None and len(row["proved"]) == 4 and all(row["proved"].values()), row["number"]
+
+
+def test_one_of_the_proofs_comes_out_again() -> None:
+    row = max((row for row in KEPT["random"] if row["star_free"]), key=lambda row: row["monoid"])
+    assert proved_on_mamba(row) == row["proved"]
+
+
 def test_random_automata_are_decided_again() -> None:
     for row in KEPT["random"][:40]:
         found = with_swaps(decide(drawn(row["number"])), drawn(row["number"]))
         assert (found.states, found.star_free, holds(found)) == (row["states"], row["star_free"], row["holds"])
+
+
+def test_long_texts_are_right() -> None:
+    """What the page says of them: each on a mixer that holds it, every letter read, the smallest circuits first."""
+    held = [row for row in KEPT["random"] if long_on(row) is not None]
+    run = [row for row in held if "long" in row]
+    assert len(run) >= 100 and not any("long" in row for row in KEPT["random"] if row not in held)
+    for row in run:
+        one = row["long"]
+        assert one["arch"] == long_on(row) and row["holds"][one["arch"]] is None
+        assert "refused" in one or (one["letters"], one["wrong"]) == (LONG, 0)
+    order = sorted(held, key=lambda row: (work(row), row["number"]))
+    assert ["long" in row for row in order] == [i < len(run) for i in range(len(held))]
+
+
+@pytest.mark.parametrize("arch", ["mamba", "gated-deltanet"])
+def test_a_long_text_comes_out_again(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shorter one, and in shorter pieces."""
+    monkeypatch.setattr(random_automata, "PIECE", 100)
+    own = [row for row in KEPT["random"] if row["states"] > 2 and long_on(row) == arch]
+    row = min(own, key=lambda row: ("long" not in row, work(row)))
+    found = long_run(row, 250)
+    assert found["arch"] == arch and (found["letters"], found["wrong"]) == (250, 0)
+    kept = row.get("long", found)
+    assert all(found[key] == kept[key] for key in ("blocks", "d_model"))
+
+
+def test_long_texts_go_on_and_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "kept.json"
+    rows = [{key: value for key, value in row.items() if key != "long"} for row in KEPT["random"][:6]]
+    kept.write_text(json.dumps({"rows": {}, "random": rows}), "utf-8")
+    read: list[int] = []
+    monkeypatch.setattr(reproduce, "long_run", lambda row: read.append(row["number"]) or {"wrong": 0})
+    reproduce.kept_long(kept, 0.0)
+    assert not read
+    for _ in range(2):  # the second time all are there
+        reproduce.kept_long(kept, 1.0)
+        order = sorted((row for row in rows if long_on(row)), key=lambda row: (work(row), row["number"]))
+        first = {weights_of(row): row["number"] for row in reversed(order)}
+        assert read == [row["number"] for row in order if first[weights_of(row)] == row["number"]]
+    after = {row["number"]: row.get("long", {}) for row in json.loads(kept.read_text("utf-8"))["random"]}
+    assert [after[row["number"]].get("as", row["number"]) for row in order] == [first[weights_of(row)] for row in order]
+
+
+def test_automata_that_share_a_text_have_the_same_weights() -> None:
+    shared = [row for row in KEPT["random"] if row["states"] > 1 and "as" in row.get("long", {})][0]
+    other = KEPT["random"][shared["long"]["as"]]
+    assert weights_of(shared) == weights_of(other) and drawn(shared["number"]) != drawn(other["number"])
+    tensors = [_weights(row) for row in (shared, other)]
+    assert tensors[0].keys() == tensors[1].keys()
+    assert all(torch.equal(tensors[0][name], tensors[1][name]) for name in tensors[0])
+
+
+def _weights(row: dict) -> dict[str, torch.Tensor]:
+    return build(Automaton(table=table_json(drawn(row["number"])), arch=long_on(row))).stack().state_dict()
+
+
+def test_minutes_are_for_random_automata(tmp_path: Path) -> None:
+    for more in ([], ["--keep", str(tmp_path / "k.json"), "--only", "a5 mamba"]):
+        found = CliRunner().invoke(app, ["reproduce", "languages", "--minutes", "1", *more])
+        assert isinstance(found.exception, ValueError) and "without --only, is how they go on" in str(found.exception)
+    assert not (tmp_path / "k.json").exists()
+
+
+def test_controls_are_trained_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page says, and that training changes what is answered: two steps are worse than what is kept."""
+    assert set(KEPT["controls"]) <= set(controls.TRAINED) and set(controls.PUBLISHED) <= set(NAMED)
+    for one in KEPT["controls"].values():
+        assert all(0 <= share <= 1 for share in (*one["accuracy"].values(), *one["common"].values()))
+    monkeypatch.setattr(controls, "STEPS", 2)
+    monkeypatch.setattr(controls, "TESTS", {40: 16})
+    found = controls.trained("ends-with-abb")
+    assert found["parameters"] == KEPT["controls"]["ends-with-abb"]["parameters"]
+    assert found["accuracy"]["40"] < KEPT["controls"]["ends-with-abb"]["accuracy"]["40"]
 
 
 def _first(arch: str) -> int:
@@ -91,13 +197,20 @@ def test_a_random_automaton_comes_out_again(arch: str, monkeypatch: pytest.Monke
     assert {**found, "wrong": 0} == {**kept, "wrong": 0} and not any(found["wrong"].values())
 
 
-@pytest.mark.parametrize("run", [runs.wrong_in_modules, runs.wrong_in_transformers])
-def test_a_wrong_answer_is_counted(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model of one language is asked by the table of another."""
-    from constructions.automata.automaton import Automaton, table_json
-    from constructions.checkpoints.built import build
+in_pieces = partial(runs.wrong_in_transformers, piece=2)
 
-    built = build(Automaton(table=table_json(NAMED["tomita-1"].make())))
+
+@pytest.mark.parametrize(
+    "run, arch",
+    [
+        (runs.wrong_in_modules, "mamba"),
+        (runs.wrong_in_transformers, "mamba"),
+        (in_pieces, "gated-deltanet"),
+    ],
+)
+def test_a_wrong_answer_is_counted(run, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of one language is asked by the table of another."""
+    built = build(Automaton(table=table_json(NAMED["tomita-1"].make()), arch=arch))  # type: ignore[arg-type]
     other = Automaton(table=table_json(NAMED["tomita-7"].make())).tasks()[0]
     given = np.array([[0, 1, 0, 0, 1]])
     right, wrong = (np.array(task.labels(given[0].tolist())) for task in (runs.task_of(built), other))
