@@ -87,11 +87,14 @@ class Capacity:
 
 
 def copy_bits(length: int, vocab: int, error: float = 0.0) -> float:
-    """N·log2 V + log2(1 − ε): the state's bits where a uniform string of N words is copied but for a share ε."""
+    """N·log2 V + log2(1 − ε): the state's bits where a uniform string of N words is copied but for a share ε.
+
+    0 where one string that is always written is right as often.
+    """
     _sizes(length, vocab)
     if not 0 <= error < 1:
         raise ValueError(f"error = {error} is no probability of failure; it must be at least 0 and below 1.")
-    return length * log2(vocab) + log2(1 - error)
+    return max(0.0, length * log2(vocab) + log2(1 - error))
 
 
 def recall_bits(keys: int, values: int) -> float:
