@@ -1,8 +1,9 @@
 """What no small model can do: lower bounds on the channels D of paper D's class for copying and recall.
 
 A block of D channels with the filter c1·cos(2πa1·j/P) + c2·sin(2πa2·j/P) is a recurrence of at most 4D states, two for
-each frequency. A real mixer has for each channel d_state numbers and what its convolution holds. The theorems promise
-sizes that are poly-logarithmic in words and length; three bounds say otherwise, for any weights:
+each frequency. A real mixer has for each channel d_state numbers and what its convolution holds. The sizes that
+the theorems promise are not legible in the text that we read. Three bounds say that none which is poly-logarithmic in
+words and length is enough, for any weights:
 
 Information (O1). A model that has taken at most 2^b values when the answer begins copies a uniform string of N words
 with probability at most 2^b·V^−N. So b ≥ N·log2 V + log2(1 − ε), and recall of any key out of n_K takes b ≥ n_K·log2
@@ -29,7 +30,8 @@ import numpy as np
 from verify.arguments import at_least
 
 STATES_OF_A_CHANNEL = 4
-NO_CONSTANTS = "poly-logarithmic, without constants"  # what paper D says of D
+LOST = "not legible in the text that we read"  # what paper D says of D: its formulas are lost
+LOST_BEFORE = "poly-logarithmic, without constants"  # what earlier versions wrote into checkpoints for it
 ROOM = 1e-9  # below a whole number it is the number itself
 
 
@@ -85,11 +87,14 @@ class Capacity:
 
 
 def copy_bits(length: int, vocab: int, error: float = 0.0) -> float:
-    """N·log2 V + log2(1 − ε): the state's bits where a uniform string of N words is copied but for a share ε."""
+    """N·log2 V + log2(1 − ε): the state's bits where a uniform string of N words is copied but for a share ε.
+
+    0 where one string that is always written is right as often.
+    """
     _sizes(length, vocab)
     if not 0 <= error < 1:
         raise ValueError(f"error = {error} is no probability of failure; it must be at least 0 and below 1.")
-    return length * log2(vocab) + log2(1 - error)
+    return max(0.0, length * log2(vocab) + log2(1 - error))
 
 
 def recall_bits(keys: int, values: int) -> float:
@@ -165,7 +170,7 @@ def of_recall(keys: int, values: int, has: Capacity, products: int, pairs: int |
     ]
 
 
-def summary(found: list[Obstruction], channels: int, paper: str = NO_CONSTANTS) -> str:
+def summary(found: list[Obstruction], channels: int, paper: str = LOST) -> str:
     """One sentence: any exact solution needs D ≥ …; built …; the paper's bound …."""
     needed = max((one.channels for one in found), default=0)
     return f"any exact solution needs D ≥ {needed}; built {channels}; the paper's bound is {paper}"

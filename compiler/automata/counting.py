@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from itertools import product
-from math import prod
+from math import lcm, prod
 
 from compiler.automata.table import Table
 from compiler.language.source import Tokens
@@ -38,23 +37,24 @@ def counting_of(table: Table, outputs: tuple[Hashable, ...]) -> Counting | None:
     letters = list(zip(*table.following, strict=True))
     if any(len(set(letter)) < table.states for letter in letters):
         return None
-    if any(_behind(a, b) != _behind(b, a) for a in letters for b in letters):
-        return None
+    orders = {letter: _order(letter) for letter in dict.fromkeys(letters)}
     identity = tuple(range(table.states))
-    generators: list[tuple[int, ...]] = []
-    moduli: list[int] = []
+    generators: dict[tuple[int, ...], int] = {}
     known: dict[tuple[int, ...], tuple[int, ...]] = {identity: ()}
-    for letter in sorted(letters, key=_order, reverse=True):
-        if letter not in known:
-            generators.append(letter)
-            moduli.append(_order(letter))
-            known = _all(generators, moduli, identity)
-            if len(known) > MOST_ELEMENTS:
-                return None
-    if not generators or len(known) != prod(moduli):  # one number for each element
+    for letter in sorted(orders, key=orders.__getitem__, reverse=True):
+        if letter in known:  # a product of generators, which commute: so it commutes with every letter
+            continue
+        generators[letter] = orders[letter]
+        size = prod(generators.values())
+        if size > MOST_ELEMENTS or any(_behind(letter, g) != _behind(g, letter) for g in generators):
+            return None
+        known = _with_powers(known, letter, orders[letter])
+        if len(known) < size:  # one number for each element
+            return None
+    if not generators:
         return None
     answers = {powers: outputs[element[table.start]] for element, powers in known.items()}
-    return Counting(tuple(moduli), tuple(known[letter] for letter in letters), answers)
+    return Counting(tuple(generators.values()), tuple(known[letter] for letter in letters), answers)
 
 
 def _behind(first: tuple[int, ...], then: tuple[int, ...]) -> tuple[int, ...]:
@@ -62,25 +62,25 @@ def _behind(first: tuple[int, ...], then: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _order(element: tuple[int, ...]) -> int:
-    power, count, identity = element, 1, tuple(range(len(element)))
-    while power != identity:
-        power, count = _behind(power, element), count + 1
-    return count
+    """How often it stands behind itself until nothing is moved: the least common multiple of its cycles' lengths."""
+    order, seen = 1, [False] * len(element)
+    for first in range(len(element)):
+        length, at = 0, first
+        while not seen[at]:
+            seen[at], at, length = True, element[at], length + 1
+        order = lcm(order, length or 1)
+    return order
 
 
-def _all(
-    generators: list[tuple[int, ...]], moduli: list[int], identity: tuple[int, ...]
+def _with_powers(
+    known: dict[tuple[int, ...], tuple[int, ...]], generator: tuple[int, ...], modulus: int
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Every product of powers, with the least powers that make it."""
+    """Every product of what is known and a power of one more, with the least powers that make it."""
     found: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for powers in product(*map(range, moduli)):
-        element = identity
-        for generator, power in zip(generators, powers, strict=True):
-            for _ in range(power):
-                element = _behind(element, generator)
-        found.setdefault(element, powers)
-        if len(found) > MOST_ELEMENTS:
-            break
+    for element, powers in known.items():
+        for power in range(modulus):
+            found.setdefault(element, (*powers, power))
+            element = _behind(element, generator)
     return found
 
 

@@ -67,10 +67,14 @@ def transition_monoid(table: Table, most: int = MOST_ELEMENTS) -> Monoid:
     layer = np.arange(table.states, dtype=np.uint16)[None]
     found, layers = {layer[0].tobytes()}, [layer]
     while len(layer) and len(found) <= most:
-        longer = np.unique(np.concatenate([by[layer] for by in letters]), axis=0)
-        fresh = np.array([row.tobytes() not in found for row in longer], dtype=bool)
-        layer = longer[fresh]
-        found.update(row.tobytes() for row in layer)
+        parts, together = [], max(1, most // len(layer))  # letters, so that no more rows than the cap are made at once
+        for first in range(0, len(letters), together):
+            longer = np.unique(np.concatenate([by[layer] for by in letters[first : first + together]]), axis=0)
+            parts.append(longer[np.array([row.tobytes() not in found for row in longer], dtype=bool)])
+            found.update(row.tobytes() for row in parts[-1])
+            if len(found) > most:
+                break
+        layer = np.unique(np.concatenate(parts), axis=0)
         layers.append(layer)
     elements = np.concatenate(layers)
     return Monoid(elements[:most], len(elements) <= most)

@@ -254,7 +254,7 @@ def capacity(compiled: Compiled) -> obstructions.Capacity:
 
 def _paper_bound(construction: CircuitFamily) -> str:
     """The theorem's own numbers, where it has any."""
-    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items()) or obstructions.NO_CONSTANTS
+    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items()) or obstructions.LOST
 
 
 def _domain(built: Built) -> str:

@@ -52,6 +52,8 @@ def conformance(
     """Test a kernel, or a runtime, against results that are known bit for bit."""
     if operation and not kernel:
         raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
+    if device != "cpu" and not kernel:
+        raise ValueError(f"--device {device} says where the operands of a kernel are put: pass --kernel as well.")
     if model and not (runtime or checkpoint_dir):
         raise ValueError(f"--model {model[0]} is a model to run: pass --runtime or --checkpoint-dir as well.")
     if not (kernel or runtime or checkpoint_dir or out or faults):

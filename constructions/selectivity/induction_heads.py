@@ -45,7 +45,9 @@ class InductionHeads(Construction):
     theorem: ClassVar[str] = f"{SELECTIVITY}, Lemma 3"
 
     vocab: int = parameter("number of tokens", default=20)
-    arch: Literal["mamba", "mamba2", "mamba-delta-t"] = parameter("which mixer", default="mamba")
+    arch: Literal["mamba", "mamba2", "mamba-delta-t", "gated-deltanet", "gated-deltanet-qwen"] = parameter(
+        "which mixer", default="mamba"
+    )
     codes: bool = parameter("previous tokens as codes: dt_rank = ⌈log2 V⌉ + 1 rather than V", default=False)
     length: int = parameter("tokens in a sequence", most=1 << 24, default=100)
     max_length: int = parameter("longest sequence that the guarantee covers", default=2**40, kw_only=True)
@@ -111,8 +113,12 @@ class InductionHeads(Construction):
         """Lemma 3 is about Mamba-Δᵀ alone."""
         if self.arch == "mamba-delta-t" and not self.codes:
             return "Lemma 3, d = 2V and N = V"
+        if self.arch.startswith("gated-deltanet"):
+            return "none stated: ours, a row of the state for each token, N = 4^k, and a column for each bit of a value"
         return "none stated: ours, a latch for each token and bit of a value, N = 1"
 
     def bound(self) -> dict[str, int]:
+        if self.arch.startswith("gated-deltanet"):
+            return {"layers": 2 if self.codes else 1}
         bound = induction_heads_bound(self.vocab, self.arch, self.codes)
         return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}

@@ -31,7 +31,9 @@ class MadMemorization(Construction):
 
     vocab: int = parameter("tokens in all: keys, values and the insert token", most=1 << 16, default=256)
     length: int = parameter("tokens in a sequence", most=1 << 24, default=32)
-    arch: Literal["mamba", "mamba2", "s4d"] = parameter("which mixer", default="mamba")
+    arch: Literal["mamba", "mamba2", "s4d", "gated-deltanet", "gated-deltanet-qwen"] = parameter(
+        "which mixer", default="mamba"
+    )
     max_length: int = parameter("longest sequence that the promise covers", default=4096, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 
 from compiler.automata.cascade import HOLD, Cascade, Level, disagreement
@@ -114,6 +115,18 @@ def test_groups_have_their_names() -> None:
         least = minimal(NAMED[name].make())
         (found,) = groups(images(least), transition_monoid(least))
         assert (found.name, found.solvable) == (group, solvable)
+
+
+def test_no_more_maps_are_made_at_once_than_are_kept(monkeypatch) -> None:
+    """Of 12 states and 60 letters, whose words make far more than 500 maps: not 60 for each of a layer together."""
+    many, made = random_table(3, 12, "".join(chr(0x4E00 + i) for i in range(60))), []
+    unique = np.unique
+    monkeypatch.setattr(np, "unique", lambda rows, **how: made.append(len(rows)) or unique(rows, **how))
+    monoid = transition_monoid(many, most=500)
+    assert not monoid.whole and monoid.size == 500 and max(made) <= 2 * 500
+    behind = {tuple(map(int, row)) for row in monoid.elements}
+    letters = [tuple(row[i] for row in many.following) for i in range(60)]
+    assert len(behind) == 500 and {tuple(range(12)), *letters} <= behind
 
 
 def test_caps_are_sentences() -> None:

@@ -116,6 +116,7 @@ def test_one_checkpoint_of_ours(tmp_path, monkeypatch) -> None:
     [
         ((), "nothing to do"),
         (("--operation", "ssd"), "pass --kernel as well"),
+        (("--runtime", "ours", "--device", "cuda"), "where the operands of a kernel are put: pass --kernel as well"),
         (("--kernel", "nowhere:at_all"), "cannot be imported"),
         (("--runtime", "nothing"), "expected one of ours"),
         (("--checkpoint-dir", "/nowhere"), "no checkpoint there has vectors"),

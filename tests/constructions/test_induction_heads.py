@@ -49,6 +49,20 @@ def test_sizes_keep_to_the_bound(arch, codes, vocab):
         assert max(getattr(size, name) for size in sizes) <= bound[name], name
 
 
+@pytest.mark.parametrize("codes", [False, True])
+@pytest.mark.parametrize("arch", ["gated-deltanet", "gated-deltanet-qwen"])
+def test_one_block_overwrites_what_followed(arch, codes):
+    """Every string of five tokens out of three, and random ones over two borders of chunks."""
+    construction, compiled, model = built(vocab=3, arch=arch, codes=codes)
+    assert len(compiled.blocks) == construction.bound()["layers"]
+    strings = np.array(list(np.ndindex(3, 3, 3, 3, 3))) + 1
+    longer = np.random.default_rng(0).integers(1, 4, size=(3, 140))
+    for tokens in (strings, longer):
+        with torch.no_grad():
+            said = model(torch.from_numpy(tokens)).argmax(-1).tolist()
+        assert said == [induction_oracle(row) for row in tokens.tolist()]
+
+
 def test_codes_need_logarithmic_rank():
     (size,) = bare_sizes(compile(InductionHeads(vocab=40, codes=True).circuit()))
     assert size.dt_rank == 7 and size.d_inner == 40 * 6 + 7 + 1

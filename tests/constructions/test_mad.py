@@ -33,6 +33,7 @@ EVERY = [
     MadMemorization(vocab=8, length=6),
     MadMemorization(vocab=9, length=4, arch="mamba2", seed=1),
     MadMemorization(vocab=7, length=6, arch="s4d"),
+    MadMemorization(vocab=7, length=6, arch="gated-deltanet"),
     FuzzyRecall(vocab=6, key_size=2, value_size=2, length=12),
     FuzzyRecall(vocab=6, key_size=1, value_size=2, length=10, arch="mamba2"),
     MQAR(kappa=2, vocab=3, write="last", layout="forgetting", pairs=2, length=12),

@@ -29,6 +29,7 @@ def test_bits_of_a_recall_are_those_of_its_prompts() -> None:
 def test_errors_buy_little() -> None:
     assert obstructions.copy_bits(10, 4, 0.5) == obstructions.copy_bits(10, 4) - 1
     assert obstructions.most_copied(obstructions.copy_bits(10, 4, 0.5), 10, 4) == pytest.approx(0.5)
+    assert obstructions.copy_bits(2, 2, 0.9) == 0  # a state of no bit writes one of four strings
 
 
 @pytest.mark.parametrize(("keys", "terms"), [(3, 1), (4, 1), (4, 2), (5, 2)])

@@ -31,11 +31,18 @@ from verify.kernel.terms import Poly, Terms, short
 NextClaim = Callable[[str, Sequence[Poly]], Any]
 _FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
 MOST_DIGITS = 400
+MOST_LAG = 1 << 12  # cases hold a number for each position up to the farthest that is read
 
 
 def natural(entry: Any) -> int:
     if type(entry) is not int or entry < 0 or entry >= 10**MOST_DIGITS:
         raise Unproved(f"{entry!r:.40} is no natural number")
+    return entry
+
+
+def positions_back(entry: Any) -> int:
+    if natural(entry) > MOST_LAG:
+        raise Unproved(f"{entry!r:.40} positions back is farther than {MOST_LAG}")
     return entry
 
 
@@ -71,7 +78,7 @@ def atom(terms: Terms, entry: Any) -> int:
 
 def parts_of(terms: Terms, entry: Any) -> list[Parts]:
     rows = [entries(row, 3) for row in entries(entry)]
-    return [Parts(atom(terms, a), natural(lag), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
+    return [Parts(atom(terms, a), positions_back(lag), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
 
 
 def cases_of(terms: Terms, entry: Any) -> Callable[[Poly], Cases]:
@@ -106,7 +113,8 @@ def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly
         return _known(terms.ranged, p.key, ranged(number, p, cases_of(terms, [kind, *rest[1:]])))
     if kind == "total":
         name, rows, parts, potential = entries(rest, 4)
-        majorant = [(atom(terms, a), natural(lag), natural(w)) for a, lag, w in (entries(r, 3) for r in entries(rows))]
+        each = (entries(row, 3) for row in entries(rows))
+        majorant = [(atom(terms, a), positions_back(lag), natural(w)) for a, lag, w in each]
         which, fall = atom(terms, name), potential_of(potential)
         return _known(terms.totals, which, total(terms, number, which, majorant, parts_of(terms, parts), fall))
     raise Unproved(f"{kind!r:.40} is no rule that this place needs")

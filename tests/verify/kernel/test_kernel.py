@@ -149,6 +149,8 @@ def test_claims_at_fault_are_named_by_number(recall):
     assert "names no atom that was built before" in change(["total", "0" * 16, *total[2:]])
     assert "is no natural number" in change([*total[:2], [[total[2][0][0], 1, -1]], *total[3:]])
     assert "less than what is summed" in change([*total[:2], [[total[2][0][0], 1, 1]], *total[3:]])
+    for far in (1 << 13, 1 << 70):  # the cases of which would not fit the memory
+        assert "positions back is farther than 4096" in change([*total[:2], [[total[2][0][0], far, 1]], *total[3:]])
     assert "is not reduced" in change([*total[:4], ["2/4", *total[4][1:]]])
     assert "adds more than the potential falls" in change([*total[:4], [0, total[4][1], []]])
     assert "is no rule that this place needs" in change(["trust me"])
