@@ -19,8 +19,8 @@ NEEDED = {
     "follow": "copies",
     "answers": "copies",
 }
-"""By the fixture of the checkpoint. Two kinds are needed by the edit distance of docs/proofs.md, which takes 22 CPU seconds:
-`same`, and `weight`, as wherever rules stand over scores.
+"""By the fixture of the checkpoint. The edit distance of docs/proofs.md needs two more in 22 CPU seconds: `same`,
+and `weight`, as all rules over scores do.
 """
 
 
