@@ -186,6 +186,9 @@ class Automaton(Construction):
         return {"layers": max(1, (levels if self.arch == "mamba" else 2 * levels) + 1)}
 
 
+ENTRIES = ("start", "transitions", "accept", "classes")
+
+
 def read_table(text: str) -> Table:
     """The table of {"start": S, "transitions": {S: {LETTER: S}}, "accept": [S, …] or "classes": {S: NAME}}.
 
@@ -199,6 +202,9 @@ def read_table(text: str) -> Table:
         raise ValueError(
             'the table must be {"start": STATE, "accept": [STATE, …], "transitions": {STATE: {LETTER: STATE}}} of texts'
         )
+    for entry in data:
+        if entry not in ENTRIES:
+            raise ValueError(f"the table has an entry {entry!r:.60}, and {', '.join(ENTRIES)} are read")
     transitions = data["transitions"]
     return table_of(transitions, data["start"], _outputs(data, transitions))
 

@@ -67,6 +67,10 @@ def write(tmp_path: Path, data: object) -> str:
     [
         ("{", "the table is no JSON"),
         ([], "the table must be"),
+        (
+            {"start": "p", "transitions": {"p": {"a": "p"}}, "accept": [], "accepts": ["p"]},
+            "an entry 'accepts', and start, transitions, accept, classes are read",
+        ),
         ({"start": "p", "transitions": {"p": {"a": "p"}}}, '"accept", a list of states, or "classes"'),
         ({"start": "p", "accept": ["q"], "transitions": {"p": {"a": "p"}}}, "\"accept\" names 'q'"),
         ({"start": "p", "accept": "p", "transitions": {"p": {"a": "p"}}}, '"accept" must be a list'),
