@@ -62,8 +62,10 @@ def features(case: Case) -> dict[str, Any]:
         found["places of a key"] = case.inputs["k"].shape[-1]
     if case.op == "norm":
         found["groups"] = operand.shape[-1] // case.options["group_size"]
-    if "weight" in case.inputs and case.op == "conv":
+    if case.op == "conv":
         found["taps"] = case.inputs["weight"].shape[1]
+        if case.options["activation"]:  # two names of one function, of which a kernel may know one
+            found["name of the activation"] = f"activation {case.options['activation']!r}"
     if "chunk_size" in case.options:
         found["positions of a chunk"] = case.options["chunk_size"]
     if not case.tolerance:

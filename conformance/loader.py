@@ -61,7 +61,8 @@ class Case:
         What is exact is rounded once to the result's dtype. In float64 softplus(32) is 32 + 1.3e-14, and a key of the
         length 64 over √(64² + 1e-6) has the length 1 − 1.2e-10. So a kernel that computes in it leaves that where terms
         cancel, and no 0, and everywhere if it returns float64; this is not wrong. Raises ValueError where the result
-        is no dense tensor, or has another shape, a dtype narrower than that of the operands, or one of no real floats.
+        is no dense tensor, or has another shape, a dtype narrower than that of the operands, or one of no real floats;
+        or where the last state, which is float32 beside any operands, is narrower (the window of a convolution is x).
         """
         expected = self.expected[name]
         if not isinstance(result, Tensor):
@@ -75,6 +76,8 @@ class Case:
         given = next(self.inputs[name] for name in ("u", "x", "v") if name in self.inputs).dtype
         if result.dtype.itemsize < given.itemsize or not result.dtype.is_floating_point:
             raise ValueError(f"{name} is {result.dtype}, but the operands are {given}.")
+        if name == "last_state" and self.op != "conv" and result.dtype.itemsize < 4:
+            raise ValueError(f"{name} is {result.dtype}, but a state must be float32, whatever the operands are.")
         found = result.detach().double().cpu()
         if name in self.tolerance:
             return ~((found - expected).abs() <= self.tolerance[name])

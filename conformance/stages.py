@@ -16,7 +16,7 @@ STAGES = {
     "initial state": "what is handed in at the start",
     "continuation": "a sequence in pieces is the sequence",
     "packed": "documents in one row do not meet",
-    "precision": "operands of 12 bits, states of 23 and steps of 24: no TF32, bfloat16 or float16 inside",
+    "precision": "each operand of 12 bits, states of 23 and steps of 24: no TF32, bfloat16 or float16 inside",
     "accuracy": "exp, softplus and silu along their curves, and a half-life, to a stated tolerance",
     "dtype": "bfloat16 operands, with a float32 state and one rounding",
     "crossing": "any three options together, at lengths around every usual chunk",

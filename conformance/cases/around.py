@@ -35,7 +35,11 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("continuation", "odd cuts", "a window handed from piece to piece", 21, cuts=cuts, last=True, batch=2)
     documents = {65796: 5, 260: 2, 4: 1, 1: 12}
     yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=documents)
-    yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, most=4095)
+    yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, wide="x")
+    yield _conv("precision", "wide taps", "all bits of a tap of 12", 7, wide="weight")
+    yield _conv("precision", "wide bias", "all bits of a bias of 12", 7, bias=True, wide="bias")
+    wide = "all bits of an input of 12 from before the first position"
+    yield _conv("precision", "wide window", wide, 7, initial=True, last=True, wide="initial_states")
     yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
     yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
     if full:
@@ -51,7 +55,6 @@ def _conv(
     batch: int = 1,
     channels: int = 4,
     taps: int = 4,
-    most: int = 9,
     bias: bool = False,
     silu: bool = False,
     activation: str = "silu",
@@ -60,17 +63,21 @@ def _conv(
     documents: dict[int, int] | None = None,
     last: bool = False,
     dtype: torch.dtype = torch.float32,
+    wide: str = "",
 ) -> Case:
+    """wide: the operand whose numbers have 12 bits."""
     draw = Draw(f"conv {name}")
     scale = 128 if silu else 1
     inputs: dict[str, Tensor] = {
-        "x": scale * draw.integers((batch, channels, length), most if dtype == torch.float32 else 2),
+        "x": scale * draw.integers((batch, channels, length), 9 if dtype == torch.float32 else 2),
         "weight": draw.integers((channels, taps), 3),
     }
     if bias:
         inputs["bias"] = scale * draw.integers((channels,), 9)
     if initial:
         inputs["initial_states"] = draw.integers((batch, channels, taps - 1), 9)
+    if wide:
+        inputs[wide] = draw.wide(tuple(inputs[wide].shape))
     if documents:  # how many positions have each number
         ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
@@ -102,7 +109,10 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     yield _norm("groups", "a group of zeros", "epsilon, in each group", [2.0**8, 0.0], group_size=8, z=True)
     yield _norm("occupancy", "wide", "every channel counts in the mean", [2.0**10], width=320 if not full else 1536)
     yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], width=67, weight=True)
-    yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], most=4095, weight=True)
+    yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], weight=True, wide="weight")
+    yield _norm("precision", "wide x", "all bits of an x of 12", [1.0], near=True, wide="x")
+    yield _norm("precision", "wide gate before", "all bits of a z of 12", [1.0], z=True, near=True, wide="z")
+    yield _norm("precision", "wide gate after", "all bits of a z of 12", [2.0**10], z=True, before=True, wide="z")
     yield _norm("dtype", "bfloat16", "operands in bfloat16, the mean in float32", [2.0**10], weight=True, dtype=BF16)
     yield _norm(
         "dtype", "float16", "operands in float16, the mean in float32", [2.0**10], weight=True, dtype=torch.half
@@ -119,21 +129,26 @@ def _norm(
     group_size: int | None = None,
     rows: Tensor | None = None,
     weight: bool = False,
-    most: int = 9,
     z: bool = False,
     before: bool = False,
     near: bool = False,
     epsilon: float = 1e-5,
     dtype: torch.dtype = torch.float32,
+    wide: str = "",
 ) -> Case:
-    """x is ± its group's level everywhere, times `rows` (rows, 1 or width)."""
+    """x is ± its group's level everywhere, times `rows` (rows, 1 or width).
+
+    near: to a few units in the last place. wide: the operand whose numbers have 12 bits.
+    """
     draw = Draw(f"norm {name}")
     width = group_size * len(levels) if group_size else width
     rows = torch.ones(3, 1) if rows is None else rows
     level = torch.tensor(levels).repeat_interleave(width // len(levels))
     inputs = {"x": (draw.integers((len(rows), width), 1) * level * rows)[None]}
-    inputs["weight"] = draw.integers((width,), most) if weight else torch.ones(width)
+    inputs["weight"] = draw.integers((width,), 9) if weight else torch.ones(width)
     if z:
         inputs["z"] = torch.tensor([32.0, 64.0])[torch.arange(len(rows)) % 2][None, :, None].expand(1, -1, width)
+    if wide:
+        inputs[wide] = draw.wide(tuple(inputs[wide].shape))
     options = {"eps": epsilon, "group_size": group_size or width, "norm_before_gate": before}
     return case("norm", stage, name, asks, inputs, options, relative=2.0**-21 if near else 0.0, dtype=dtype)

@@ -126,15 +126,17 @@ def _cuts(row: Mapping[str, Any]) -> list[int]:
 
 def _documents(row: Mapping[str, Any]) -> list[list[int]]:
     """The lengths of the documents of each row of a batch: each row has its own. They end inside of chunks, at a
-    chunk's end in one row, a position before it in another, and one behind it. The first is of one position, or two.
+    chunk's end in one row, a position before it in another, and one behind it in both. The first is of one position,
+    or two.
     """
     length, found = row["length"], []
     chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if length > max(WIDE_LENGTHS) else (16,)
     if "documents" not in row["start"]:
         return []
     for i in range(row["batch"]):
-        inside = (1 + i, 5 + 3 * i, chunks[0] + 1, 64 - i, 65, 200 + i, length)
-        ends = sorted({min(length, end) for end in (*inside, *(chunk - i for chunk in chunks))})
+        inside = (1 + i, 5 + 3 * i, 64 - i, 65, 200 + i, length)
+        beside = (end for chunk in chunks for end in (chunk - i, chunk + 1))
+        ends = sorted({min(length, end) for end in (*inside, *beside)})
         found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
     return found
 

@@ -33,6 +33,7 @@ class Row:
     beta, g: what these are drawn from.
     swaps: keys of ½ at four places, over a state of pairs that the first steps write. places: how many places keys
     of one place are drawn from. u: the largest v. normed: whether q and k are normed inside, and 64 times as long.
+    wide: the operand whose numbers have 12 bits.
     """
 
     stage: str
@@ -47,6 +48,7 @@ class Row:
     beta: tuple[float, ...] = OVERWRITE
     g: tuple[float, ...] = (KEEP,)
     u: int = 2
+    wide: str = ""
     places: int = 2
     swaps: bool = False
     normed: bool = False
@@ -116,7 +118,14 @@ ROWS = (
         *(), stage="packed", name="three documents", asks="a document begins with an empty state", length=80,
         documents=(7, 64, 9), beta=ANY, places=4,
     ),
-    Row(stage="precision", name="wide v", asks="all bits of v", length=3, u=4095, places=1),
+    Row(stage="precision", name="wide q", asks="all bits of q", length=3, places=1, wide="q"),
+    Row(stage="precision", name="wide k", asks="all bits of k", length=1, places=1, wide="k"),
+    Row(stage="precision", name="wide β", asks="all bits of β", length=1, places=1, wide="beta"),
+    Row(
+        *(), stage="precision", name="wide initial state", asks="all bits of the initial state", length=3, initial=1,
+        last=True, beta=(0.0,), wide="initial_state",
+    ),
+    Row(stage="precision", name="wide v", asks="all bits of v", length=3, u=1, places=1, wide="v"),
     Row(
         *(), stage="precision", name="wide state", asks="all bits of a state of 13", length=70, u=4095,
         beta=(0.0, 0.0, 1.0),
@@ -148,6 +157,10 @@ def _rendered(row: Row) -> Case:
         inputs |= {"q": 64 * q, "k": 64 * k}
     if row.initial:
         inputs["initial_state"] = draw.integers((row.batch, heads, row.keys, row.values), row.initial)
+    if row.wide:
+        inputs[row.wide] = inputs[row.wide] * draw.wide(tuple(inputs[row.wide].shape))
+    if row.wide == "beta":  # between 0 and 2, as ever
+        inputs["beta"] = inputs["beta"] / 2048
     if row.documents:
         inputs["seq_idx"] = torch.tensor(
             [[i for i, length in enumerate(row.documents) for _ in range(length)]], dtype=torch.int32

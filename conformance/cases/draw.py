@@ -29,6 +29,10 @@ class Draw:
         size = self.random.randint(1, most + 1, size=shape)
         return torch.from_numpy((size * self.random.choice([-1, 1], size=shape)).astype(np.float32))
 
+    def wide(self, shape: tuple[int, ...]) -> Tensor:
+        """Odd integers of 2049 … 4095: each needs 12 bits, one more than TF32 and half have."""
+        return torch.from_numpy((2 * self.random.randint(1024, 2048, size=shape) + 1).astype(np.float32))
+
     def few(self, shape: tuple[int, ...], count: int) -> Tensor:
         """1 in `count` places of the last axis, 0 elsewhere: what stands there is added up without many bits."""
         places = self.random.random_sample(shape).argsort(-1).argsort(-1)

@@ -29,6 +29,7 @@ class Row:
     u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z;
     each_skip: whether D has a number for each channel of a head.
     spike: a position and its step; u is 0 there.
+    wide: names of the operand, in either scan, whose numbers have 12 bits.
     shared: whether every row has the same B and C, which are stored once.
     documents: lengths of packed sequences; numbers: of each, in place of 0, 1, 2, …
     cuts: where the sequence is cut into pieces. last: whether the last state is asked for.
@@ -65,6 +66,7 @@ class Row:
     dtype: torch.dtype = torch.float32
     only: str = ""
     spike: tuple[int, float] | None = None
+    wide: tuple[str, ...] = ()
 
 
 BOTH = (KEEP, ERASE)
@@ -247,9 +249,22 @@ ROWS = (
         *(), stage="packed", name="numbers that fall", asks="a document begins wherever the number is another one",
         length=30, documents=(7, 3, 8, 12), numbers=(65796, 260, 4, 1), decay=(KEEP,), step=(0, 1),
     ),
-    Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=4095, columns=1, c=1),
-    Row(stage="precision", name="wide B", asks="all bits of B", length=3, b=4095, columns=1, u=1, c=1),
-    Row(stage="precision", name="wide C", asks="all bits of C", length=3, c=4095, columns=1, u=1),
+    Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=1, columns=1, c=1, wide=("u", "x")),
+    Row(stage="precision", name="wide B", asks="all bits of B", length=3, columns=1, u=1, c=1, wide=("B",)),
+    Row(stage="precision", name="wide C", asks="all bits of C", length=3, columns=1, u=1, wide=("C",)),
+    Row(stage="precision", name="wide step", asks="all bits of Δ", length=3, columns=1, u=1, c=1, wide=("delta", "dt")),
+    Row(
+        *(), stage="precision", name="wide bias", asks="all bits of Δ's bias", length=3, columns=1, u=1, c=1, bias=(1,),
+        wide=("delta_bias", "dt_bias"),
+    ),
+    Row(
+        *(), stage="precision", name="wide skip", asks="all bits of D", length=3, columns=1, u=1, c=1, skip=True,
+        wide=("D",),
+    ),
+    Row(
+        *(), stage="precision", name="wide gate", asks="all bits of z", length=3, columns=1, u=1, c=1, gate=True,
+        wide=("z",),
+    ),
     Row(
         *(), stage="precision", name="wide state", asks="all bits of a state of 16", length=12, u=9000, columns=1, c=1,
         initial=60000, last=True, chunk=4,
@@ -332,6 +347,8 @@ def _rendered(op: str, row: Row) -> Case:
         initial=draw.integers((row.batch, *sizes, row.columns), row.initial) if row.initial else None,
         seq_idx=_documents(row) if row.documents else None,
     )
+    for name in inputs.keys() & {*row.wide}:
+        inputs[name] = draw.wide(tuple(inputs[name].shape))
     if row.each_skip:
         inputs["D"] = draw.integers(sizes, 9)
     options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": row.softplus}

@@ -38,10 +38,10 @@ _SHARED = {  # of both scans and of the step
         *("step at least 0.001", "step at most 100"),
     ),
     "skip and gate": ("D left out", "gate left out", "gate is a sigmoid"),
-    "precision": ("products in TF32", "products in bfloat16", "products in half"),
+    "precision": ("products in TF32", "products in bfloat16", "products in half", "gate in half"),
     "accuracy": (
         *("exp in half", "exp in bfloat16", "exp to 1e-5", "decay in base 2"),
-        *("softplus gives up at 8", "softplus in half", "gate in half"),
+        *("softplus gives up at 8", "softplus in half"),
     ),
 }
 _OF_SCANS = {

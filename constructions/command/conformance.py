@@ -228,6 +228,8 @@ def _why(why: Why, first: Finding) -> Iterator[str]:
         yield f"all wrong cases have, and no right one has: {'; or '.join(why.apart)}"
     elif why.first:
         yield f"the first wrong case is the first to use: {'; or '.join(why.first)}"
+    else:
+        yield "no three options set them apart"
     yield f"asked there: {first.asks}"
 
 

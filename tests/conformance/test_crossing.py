@@ -22,7 +22,7 @@ from conformance.cases.crossed import (
     varied,
     wide_factors_of,
 )
-from conformance.faults.small import step
+from conformance.faults.small import conv, step
 from conformance.judge import judge, run, trial, untaken
 from conformance.kernel import Kernel, kernel
 from conformance.layouts import laid_out
@@ -217,7 +217,21 @@ def test_documents_end_at_every_usual_chunk_of_a_kernel_whose_chunks_are_its_own
     first, second = _documents({"length": length, "batch": 2, "start": "documents"})
     borders = {chunk for chunk in (64, 128, 256, 1024) if chunk < length}
     assert borders <= {*accumulate(first)} and {border - 1 for border in borders} <= {*accumulate(second)}
+    behind = {border + 1 for border in borders if border + 1 < length}
+    assert behind <= {*accumulate(first)} & {*accumulate(second)} and (length < 257 or 129 in behind)
     assert (first[0], second[0]) == (1, 2)
+
+
+def test_a_document_behind_a_border_that_is_not_seen_is_found() -> None:
+    def blind(x, weight, bias=None, seq_idx=None, activation=None):
+        if seq_idx is not None and x.shape[2] > 129:  # what begins at 129 goes on from 128
+            seq_idx = seq_idx.clone()
+            seq_idx[:, 129:] -= seq_idx[:, 129:130] - seq_idx[:, 128:129]
+        return conv(x, weight, bias, seq_idx, activation=activation)
+
+    packed = [case for case in crossed_cases("conv") if "seq_idx" in case.inputs]
+    wrong = {f.position for f in judge(kernel(blind), packed) if f.status == "failed"}
+    assert wrong and wrong <= {129, 130, 131}
 
 
 def test_a_crossed_norm_is_called_by_the_side_on_which_its_gate_is() -> None:

@@ -10,10 +10,12 @@ from conformance import report
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
 from conformance.entries import described, indices
+from conformance.faults.small import conv
 from conformance.features import apart, features, first_use
-from conformance.judge import judge, run, why
+from conformance.judge import Finding, Why, judge, run, why
 from conformance.kernel import kernel
 from conformance.loader import Case
+from constructions.command.conformance import _why
 
 
 def changed(change):
@@ -74,6 +76,21 @@ def test_nothing_is_the_first_use_where_the_first_case_is_wrong() -> None:
     tested = changed(lambda m: m | {"u": 2 * m["u"]})
     known = reasons(tested, [*SHORT, *(case for case in cases("selective_scan") if case.name == "curve of exp")])
     assert known.first == ()
+
+
+def test_one_name_of_an_activation_is_told_from_the_other() -> None:
+    def knows_silu(x, weight, bias=None, activation=None):
+        return conv(x, weight, bias, activation=None if activation == "swish" else activation)
+
+    known = reasons(kernel(knows_silu), [case for case in cases("conv") if case.stage == "window"])
+    assert known.likely == "" and known.apart[0] == "activation 'swish'"
+
+
+def test_where_no_three_options_set_them_apart_the_report_says_so() -> None:
+    finding = Finding("step", "a case", "failed", asks="something")
+    said = "no three options set them apart"
+    assert said in _why(Why(), finding)
+    assert said not in [*_why(Why(apart=("D",)), finding), *_why(Why(first=("D",)), finding), *_why(Why("D"), finding)]
 
 
 def test_traits_are_true_of_the_cases() -> None:
