@@ -66,7 +66,7 @@ def test_a_kernel_is_run_on_the_cases_that_need_no_more_than_it_takes(kernels) -
     arguments = ("--kernel", "mykernels:plain_step", "--operation", "channel step")
     result = run(*arguments)
     assert result.exit_code == 0, result.output
-    assert "skipped, for it takes no z: 3 of " in result.stdout
+    assert "skipped, for it takes no z: 4 of " in result.stdout
     assert re.fullmatch(r"right: all \d+ cases that were run; \d+ skipped", result.stdout.splitlines()[-1])
     exact, random = json.loads(run(*arguments, "--json").stdout)["tested"]
     verdicts = {stage["stage"]: stage["verdict"] for stage in exact["stages"]}
