@@ -112,7 +112,7 @@ def pick_sharpness(tokens: int, gap: float, error: float) -> float:
 
 
 def pick_error(tokens: int, gap: float, chi: float) -> float:
-    """(n − 1)·e^(−χδ), times max v − min v: The lemma of writes that stop themselves.1 for importances with a gap δ."""
+    """(n − 1)·e^(−χδ), times max v − min v: Theorem F.1's for importances with a gap δ."""
     return (tokens - 1) * exp(-chi * gap)
 
 

@@ -23,7 +23,7 @@ than 1/√(2i) to a delay by i has s > i/2 states. It is about fixed filters: wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, log2, sqrt
+from math import ceil, inf, lgamma, log, log2, sqrt
 
 import numpy as np
 
@@ -97,10 +97,20 @@ def copy_bits(length: int, vocab: int, error: float = 0.0) -> float:
     return max(0.0, length * log2(vocab) + log2(1 - error))
 
 
-def recall_bits(keys: int, values: int) -> float:
-    """n_K·log2 V_v: all keys may have been shown, each with any value."""
+def recall_bits(keys: int, values: int, pairs: int | None = None) -> float:
+    """min(n_K, pairs)·log2 V_v: so many keys may have been shown, each with any value. pairs: n_K by default."""
     _sizes(keys, values)
-    return keys * log2(values)
+    return (keys if pairs is None else min(keys, pairs)) * log2(values)
+
+
+def unique_induction_bits(vocab: int, length: int) -> float:
+    """The larger of two. n tokens that stand once, each with any of the V − n others behind it, where 2n < length. Or
+    m = min(V, length − 1) different tokens, the last one fixed, in any of (m − 1)! orders. Every two of these texts
+    differ in the answer to a token that stands once in both; their rest repeats one of the others, or the last one.
+    """
+    _sizes(length, vocab)
+    pairs = range(min(vocab - 1, (length - 1) // 2) + 1)
+    return max(*(n * log2(vocab - n) for n in pairs), lgamma(max(1, min(vocab, length - 1))) / log(2))
 
 
 def most_copied(bits: float, length: int, vocab: int) -> float:
@@ -162,10 +172,20 @@ def of_copy(length: int, vocab: int, has: Capacity, error: float = 0.0) -> list[
 
 
 def of_recall(keys: int, values: int, has: Capacity, products: int, pairs: int | None = None) -> list[Obstruction]:
-    """Recall (also induction heads, keys = words): O1 and O2. products: the read-out's; l = n_K pairs by default."""
-    least = least_products_for_pairs(keys, keys if pairs is None else pairs)
+    """Recall: O1 and O2. products: the read-out's; l = n_K pairs by default."""
+    return _of_memory(recall_bits(keys, values, pairs), keys, has, products, keys if pairs is None else pairs)
+
+
+def of_unique_induction(vocab: int, length: int, has: Capacity) -> list[Obstruction]:
+    """O1 and O2, of pairs with any value; the read-out gates a bank for each token."""
+    pairs = max(1, min(vocab - 1, (length - 1) // 2))
+    return _of_memory(unique_induction_bits(vocab, length), pairs, has, vocab, pairs)
+
+
+def _of_memory(bits: float, keys: int, has: Capacity, products: int, pairs: int) -> list[Obstruction]:
+    least = least_products_for_pairs(keys, pairs)
     return [
-        _information(recall_bits(keys, values), has),
+        _information(bits, has),
         Obstruction("rank", "products", least, products, ceil(least / has.columns - ROOM)),
     ]
 

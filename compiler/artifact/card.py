@@ -15,7 +15,7 @@ _FRONT = """---
 library_name: transformers
 pipeline_tag: text-generation
 tags:
-- mamba
+- {tag}
 - compiled-circuit
 ---
 """
@@ -27,7 +27,8 @@ def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: 
     """
     if is_numbers(config):
         return numbers_card(manifest, config, example, answer)
-    parts = [_FRONT + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest), _sizes(manifest)]
+    front = _FRONT.format(tag=_mixer(manifest).lower().replace(" ", "-"))
+    parts = [front + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest), _sizes(manifest)]
     return "\n\n".join([*parts, _snippet(config, example, answer), _warnings(manifest, config)]) + "\n"
 
 
@@ -106,7 +107,13 @@ def compiled_from(manifest: Mapping[str, Any]) -> str:
     """Where the weights come from, in one sentence."""
     theorem = manifest.get("theorem")
     source = f"of {theorem}" if theorem else "written as a program"
-    return f"No weight here was trained: a circuit {source} was compiled to exact weights of a real Mamba model."
+    kind = _mixer(manifest)
+    return f"No weight here was trained: a circuit {source} was compiled to exact weights of a real {kind} model."
+
+
+def _mixer(manifest: Mapping[str, Any]) -> str:
+    """What the mixers of the model are called; Mamba-2, S4D and Mamba-Δᵀ go by the first."""
+    return "Gated DeltaNet" if str(manifest["arch"]).startswith("gated-deltanet") else "Mamba"
 
 
 def _promise(manifest: Mapping[str, Any]) -> str:

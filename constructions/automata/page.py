@@ -21,7 +21,7 @@ HEAD = """# Every regular language
     4 states, 7 elements, star-free (Schützenberger 1965), 2 resets (Krohn and Rhodes 1965).
     Mamba: 3 blocks, every length. Mamba-2: at most 5 blocks, every length.
     …
-    Gated DeltaNet: 2 resets and 0 states that a swap moves at each letter, every length (Krohn and Rhodes 1965; …).
+    Gated DeltaNet: 3 resets and 0 states that a swap moves at each letter, every length (Krohn and Rhodes 1965; …).
     construct automaton --regex '(a|b)*abb' --out out/abb
 
 The first says what the language is, and which mixer can hold it for how long. The second writes the checkpoint, which

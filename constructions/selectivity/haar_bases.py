@@ -70,9 +70,10 @@ def error_bound(slope: float, j: int) -> float:
 
 
 def measured_error(j: int, k: int, slope: float, points: int = 20001) -> float:
-    """The largest error over a fine grid without the neighbourhoods."""
-    s = np.linspace(0, 1, points)
-    near = np.zeros(points, dtype=bool)
+    """The largest error without the neighbourhoods: over a fine grid, and at their edges, where it is largest."""
+    edges = [edge for at in jumps(j, k) for edge in (at - neighbourhood(slope), np.nextafter(at, 1))]
+    s = np.sort([*np.linspace(0, 1, points), *(edge for edge in edges if 0 <= edge <= 1)])
+    near = np.zeros(len(s), dtype=bool)
     for at in jumps(j, k):
         near |= (s > at - neighbourhood(slope)) & (s <= at)
     return float(np.abs(approximation(s, j, k, slope) - wavelet(s, j, k))[~near].max(initial=0))

@@ -85,7 +85,7 @@ context.
 
 `verify/obstructions.py` says what any model of the class must have; a test holds each to all small instances.
 
-- Information: copying N words of V takes N·log2 V bits of state, recall n_K·log2 V_v.
+- Information: copying N words of V takes N·log2 V bits of state, recall n_K·log2 V_v if all n_K keys are shown.
 - Rank: a read-out for n keys takes n/4 products or more, at any precision, once √n pairs are stored.
 - Delays: a filter within 1/√(2i) of a delay by i has more than i/2 states.
 

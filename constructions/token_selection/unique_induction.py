@@ -20,8 +20,7 @@ from constructions.construction import parameter
 from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
-from verify.bounds import information_bound_bits
-from verify.obstructions import Capacity, Obstruction, of_recall
+from verify.obstructions import Capacity, Obstruction, of_unique_induction, unique_induction_bits
 from verify.tasks.selection import UniqueInduction as UniqueInductionTask
 from verify.tasks.task import Task
 
@@ -59,7 +58,7 @@ class UniqueInduction(Selecting):
         return "where the earlier places of a token have one follower"
 
     def information_bits(self) -> float:
-        return information_bound_bits(min(self.vocab, self.length), self.vocab)
+        return unique_induction_bits(self.vocab, self.length)
 
     def by_hand(self) -> dict[str, int]:
         """As for recall with |V| keys and |V| values."""
@@ -67,4 +66,4 @@ class UniqueInduction(Selecting):
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 and O2; the read-out gates one bank for each key: as many products."""
-        return of_recall(self.vocab, self.vocab, has, self.vocab, pairs=min(self.vocab, self.length))
+        return of_unique_induction(self.vocab, self.length, has)

@@ -67,6 +67,8 @@ def test_parity_for_ever_in_plain_transformers(tmp_path: Path) -> None:
         model = AutoModelForCausalLM.from_pretrained(out, dtype=dtype)
         with torch.no_grad():
             assert torch.equal(model(word).logits.argmax(-1), right), dtype
+    card = (tmp_path / "parity" / "README.md").read_text("utf-8")
+    assert "exact weights of a real Gated DeltaNet model" in card and "\n- gated-deltanet\n" in card
 
 
 def test_it_is_explained_with_its_theorem() -> None:

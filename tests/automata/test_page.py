@@ -44,6 +44,15 @@ def test_the_page_is_written_from_the_rows() -> None:
     assert PAGE.read_text("utf-8") == page(ROWS, KEPT["random"], KEPT["controls"])
 
 
+def test_the_first_lines_of_the_page_are_what_the_command_says() -> None:
+    said = CliRunner().invoke(app, ["automaton", "--regex", "(a|b)*abb", "--explain"])
+    assert said.exit_code == 0
+    told = " ".join(said.stdout.split())
+    block = PAGE.read_text("utf-8").split("--explain\n")[1].split("    construct automaton")[0]
+    lines = [line.strip().removesuffix("…).") for line in block.splitlines() if line.strip() != "…"]
+    assert len(lines) == 3 and all(line in told for line in lines if line)
+
+
 def test_every_language_is_right_or_refused() -> None:
     assert KEPT["rows"].keys() <= set(names()) and {row["name"] for row in ROWS} == set(NAMED) and len(NAMED) >= 40
     for row in ROWS:

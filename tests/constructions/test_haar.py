@@ -135,6 +135,7 @@ def test_theorem_1_is_half_reached_at_the_edges_of_the_neighbourhoods(j, k, slop
     assert off * slope == pytest.approx(2 * 2 ** (j / 2), rel=0.03)
     assert error_bound(slope, j) == pytest.approx((1 + 2 + 1) * 2 ** (j / 2) / slope)
     assert 0.45 <= off / error_bound(slope, j) <= 0.55
+    assert measured_error(j, k, slope) == pytest.approx(off, rel=0.05)  # which no grid would meet
 
 
 def test_the_neighbourhood_cannot_be_left_out():

@@ -1,6 +1,6 @@
 """Lower bounds against everything there is, at small sizes: all encoders, all sign kernels, all filters of a grid."""
 
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import ceil, log2, sqrt
 
 import numpy as np
@@ -102,6 +102,37 @@ def test_the_exact_delay_has_as_many_states_as_it_must() -> None:
             assert np.allclose((w * np.cos(turn)).sum(1), np.eye(window)[delay])
         states = sum(1 if 2 * a in (0, window) else 2 for a in range(window // 2 + 1))
         assert states == window >= obstructions.least_delay_states(window - 1, 0)
+
+
+def answers(text: tuple[int, ...]) -> dict[int, int]:
+    """What stands behind each token that stands once, but for the end of the text."""
+    return {a: b for a, b in zip(text, text[1:]) if text.count(a) == 1}
+
+
+def differ(texts: list[tuple[int, ...]]) -> bool:
+    """Whether each two texts have a token in common that is asked for, with another answer."""
+    known = [answers(text) for text in texts]
+    return all(any(a in y and y[a] != x[a] for a in x) for x, y in combinations(known, 2))
+
+
+@pytest.mark.parametrize("vocab", range(1, 5))
+@pytest.mark.parametrize("length", range(2, 8))
+def test_texts_that_a_unique_induction_must_tell_apart(vocab: int, length: int) -> None:
+    """Two families of texts, listed, which are as many as the bound says; of two letters a single bit is enough."""
+    families = [[(0,) * (length - 1)]]
+    for n in range(1, min(vocab - 1, (length - 1) // 2) + 1):
+        behind = [sum(zip(range(n), values), ()) for values in product(range(n, vocab), repeat=n)]
+        families.append([text + (vocab - 1,) * (length - 1 - 2 * n) for text in behind])
+    most = min(vocab, length - 1)
+    families.append([(*order, *[most - 1] * (length - most)) for order in permutations(range(most - 1))])
+    assert all(len(text) == length - 1 for family in families for text in family)
+    assert all(map(differ, families))
+    assert obstructions.unique_induction_bits(vocab, length) == pytest.approx(log2(max(map(len, families))))
+    assert vocab > 2 or obstructions.unique_induction_bits(vocab, length) <= 1
+
+
+def test_a_recall_of_few_pairs_needs_the_bits_of_these_alone() -> None:
+    assert obstructions.recall_bits(64, 16, pairs=1) == 4 and obstructions.recall_bits(4, 16, pairs=9) == 16
 
 
 def test_of_constructions() -> None:
