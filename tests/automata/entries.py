@@ -61,7 +61,7 @@ def changes(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         if type(held) is int:
             own += [held + 1, held - 1, 2 * held, float(held), str(held)]
         elif type(held) is float:
-            own += [held / 2, held * 100, str(held)]
+            own += [held / 2, held * 100, 1e-46, 1e-39, str(held)]  # 0 in float32, and denormal
         elif isinstance(held, list):
             own += [held[::-1], held + held[:1], held[:-1], [held[0]] * len(held), [*held[:-1], "sliding_attention"]]
         for value in own:
