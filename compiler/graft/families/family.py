@@ -74,7 +74,7 @@ class HostFamily:
 
     def last_norm(self, model: Any) -> Tensor:
         """What the last norm of a model multiplies by: (d_model,), float64."""
-        return self.unit + dict(model.named_parameters())[self.final_norm].detach().double()
+        return self.unit + model.get_parameter(self.final_norm).detach().double()
 
     def layer_norms(self, model: Any) -> list[tuple[str, Tensor]]:
         """(name within its layer, weight) of the norms that are changed when the stream gets wider, layer by layer."""

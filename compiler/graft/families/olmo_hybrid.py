@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from compiler.graft.families.delta import DeltaHost
 from compiler.graft.families.family import BRANCH
-
-_OUT = "o_proj.weight"  # the library's name of what the compiler calls out_proj
+from compiler.targets.gated_deltanet.olmo_hybrid import FAMILY, NAMES
 
 
 class OlmoHybridHost(DeltaHost):
-    model_type = "olmo_hybrid"
-    class_name = "OlmoHybridForCausalLM"
-    target = "gated-deltanet"
-    largest_beta = 2
+    model_type = FAMILY.model_type
+    class_name = FAMILY.class_name
+    target = FAMILY.printer
+    largest_beta = FAMILY.largest_beta
 
     def refused(self, config):
         if not config.linear_allow_neg_eigval:
@@ -20,7 +19,8 @@ class OlmoHybridHost(DeltaHost):
         return super().refused(config)
 
     def in_parts(self, state, sizes):
-        return {"out_proj.weight" if name == _OUT else name: tensor for name, tensor in state.items()}
+        names = {theirs: ours for ours, theirs in NAMES.items()}
+        return {names.get(name, name): tensor for name, tensor in state.items()}
 
     def in_library(self, parts):
-        return {_OUT if name == "out_proj.weight" else name: tensor for name, tensor in parts.items()}
+        return {NAMES.get(name, name): tensor for name, tensor in parts.items()}

@@ -7,28 +7,24 @@ from __future__ import annotations
 
 import torch
 
-from compiler.graft.families.delta import ROWS, DeltaHost
-
-_MAPS = {"g_proj.weight": "in_proj_z.weight", "b_proj.weight": "in_proj_b.weight", "a_proj.weight": "in_proj_a.weight"}
-_MAPS["o_norm.weight"] = "norm.weight"
-_JOINED = "in_proj_qkv.weight"
+from compiler.graft.families.delta import DeltaHost
+from compiler.targets.gated_deltanet.qwen import ALL_THREE, FAMILY, JOINED, NAMES
 
 
 class QwenHost(DeltaHost):
-    model_type = "qwen3_5_text"
-    class_name = "Qwen3_5ForCausalLM"
-    target = "gated-deltanet-qwen"
-    largest_beta = 1
+    model_type = FAMILY.model_type
+    class_name = FAMILY.class_name
+    target = FAMILY.printer
+    largest_beta = FAMILY.largest_beta
     unit = 1.0
 
     def in_parts(self, state, sizes):
-        names = {theirs: ours for ours, theirs in _MAPS.items()}
+        names = {theirs: ours for ours, theirs in NAMES.items()}
         keys = sizes.groups * sizes.d_state
-        parts = state[_JOINED].split([keys, keys, sizes.d_inner])
-        found = {names.get(name, name): tensor for name, tensor in state.items() if name != _JOINED}
-        return found | {f"{name}_proj.weight": part for name, part in zip(ROWS, parts, strict=True)}
+        parts = state[ALL_THREE].split([keys, keys, sizes.d_inner])
+        found = {names[name]: tensor for name, tensor in state.items() if name != ALL_THREE}
+        return found | dict(zip(JOINED, parts, strict=True))
 
     def in_library(self, parts):
-        joined = [f"{name}_proj.weight" for name in ROWS]
-        found = {_MAPS.get(name, name): tensor for name, tensor in parts.items() if name not in joined}
-        return found | {_JOINED: torch.cat([parts[name] for name in joined])}
+        found = {NAMES[name]: tensor for name, tensor in parts.items() if name not in JOINED}
+        return found | {ALL_THREE: torch.cat([parts[name] for name in JOINED])}

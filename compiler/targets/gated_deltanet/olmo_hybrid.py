@@ -12,7 +12,7 @@ from compiler.targets.gated_deltanet.family import (
     library_mixer,
 )
 
-_NAMES = {"out_proj.weight": "o_proj.weight"}  # ours and the library's; the others are the same
+NAMES = {"out_proj.weight": "o_proj.weight"}  # ours and the library's; the others are the same
 
 
 class OlmoHybridFamily(DeltaFamily):
@@ -27,7 +27,7 @@ class OlmoHybridFamily(DeltaFamily):
         return f"{library_mixer(layer)}o_proj.weight"
 
     def mixer_names(self, config):
-        return {_NAMES.get(name, name): shape for name, shape in self.mixer_shapes(config).items()}
+        return {NAMES.get(name, name): shape for name, shape in self.mixer_shapes(config).items()}
 
     def attention_shapes(self, config):
         width = config["hidden_size"]
@@ -42,7 +42,7 @@ class OlmoHybridFamily(DeltaFamily):
         for i in range(self.layers(config)):
             found[norm_name(i)] = library_layer_norm(i)
             for name in self.mixer_shapes(config):
-                found[f"{mixer_prefix(i)}{name}"] = f"{library_mixer(i)}{_NAMES.get(name, name)}"
+                found[f"{mixer_prefix(i)}{name}"] = f"{library_mixer(i)}{NAMES.get(name, name)}"
         return found
 
     def in_library(self, config, tensors, layout):

@@ -20,10 +20,11 @@ from compiler.targets.gated_deltanet.family import (
     library_mixer,
 )
 
-_ALL_THREE = "in_proj_qkv.weight"
-_JOINED = ("q_proj.weight", "k_proj.weight", "v_proj.weight")
+ALL_THREE = "in_proj_qkv.weight"
+JOINED = ("q_proj.weight", "k_proj.weight", "v_proj.weight")
 _MAPS = {"g_proj.weight": "in_proj_z.weight", "b_proj.weight": "in_proj_b.weight", "a_proj.weight": "in_proj_a.weight"}
 _OTHERS = {"o_norm.weight": "norm.weight"} | {n: n for n in ("A_log", "dt_bias", "conv1d.weight", "out_proj.weight")}
+NAMES = _MAPS | _OTHERS  # ours and the library's, of all but those three
 
 
 class QwenFamily(DeltaFamily):
@@ -38,8 +39,8 @@ class QwenFamily(DeltaFamily):
 
     def mixer_names(self, config):
         ours = self.mixer_shapes(config)
-        shapes = {theirs: ours[name] for name, theirs in (_MAPS | _OTHERS).items()}
-        return shapes | {_ALL_THREE: (self.convolved(config), config["hidden_size"])}
+        shapes = {theirs: ours[name] for name, theirs in NAMES.items()}
+        return shapes | {ALL_THREE: (self.convolved(config), config["hidden_size"])}
 
     def attention_shapes(self, config):
         width, head = config["hidden_size"], config["head_dim"]
@@ -63,10 +64,10 @@ class QwenFamily(DeltaFamily):
             ours, theirs = mixer_prefix(i), library_mixer(i)
             found[library_layer_norm(i)] = torch.zeros_like(norm)
             axes[library_layer_norm(i)] = layout.axes[norm_name(i)]
-            found[f"{theirs}{_ALL_THREE}"] = level * torch.cat([tensors[f"{ours}{name}"] for name in _JOINED])
-            parts = [layout.axes[f"{ours}{name}"] for name in _JOINED]
-            axes[f"{theirs}{_ALL_THREE}"] = (joined(*(rows for rows, _ in parts)), parts[0][1])
-            for name, renamed in (_MAPS | _OTHERS).items():
+            found[f"{theirs}{ALL_THREE}"] = level * torch.cat([tensors[f"{ours}{name}"] for name in JOINED])
+            parts = [layout.axes[f"{ours}{name}"] for name in JOINED]
+            axes[f"{theirs}{ALL_THREE}"] = (joined(*(rows for rows, _ in parts)), parts[0][1])
+            for name, renamed in NAMES.items():
                 factor = level if name in _MAPS else 1.0
                 found[f"{theirs}{renamed}"] = factor * tensors[f"{ours}{name}"]
                 axes[f"{theirs}{renamed}"] = layout.axes[f"{ours}{name}"]
@@ -75,16 +76,16 @@ class QwenFamily(DeltaFamily):
     def in_house(self, config, tensors):
         """With norms of 1 and the maps as they are, which is the same model."""
         names = {LIBRARY_EMBEDDING: EMBEDDING, LIBRARY_NORM: FINAL_NORM}
-        ours = {theirs: own for own, theirs in (_MAPS | _OTHERS).items()}
+        ours = {theirs: own for own, theirs in NAMES.items()}
         rows = self._rows(config)
         found = {}
         for name, tensor in self.without_silent(config, tensors).items():
             place, _, rest = name.removeprefix("model.layers.").partition(".")
             if name.endswith("input_layernorm.weight"):
                 found[norm_name(int(place))] = 1 + tensor
-            elif name.endswith(_ALL_THREE):
+            elif name.endswith(ALL_THREE):
                 prefix = mixer_prefix(int(place))
-                found |= {f"{prefix}{n}": part for n, part in zip(_JOINED, tensor.split(rows), strict=True)}
+                found |= {f"{prefix}{n}": part for n, part in zip(JOINED, tensor.split(rows), strict=True)}
             elif rest.startswith("linear_attn."):
                 part = rest.removeprefix("linear_attn.")
                 found[f"{mixer_prefix(int(place))}{ours.get(part, part)}"] = tensor
