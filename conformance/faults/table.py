@@ -73,7 +73,7 @@ def rows() -> Iterator[Row]:
 def row(op: str, bug: str) -> Row:
     """What sees one bug."""
     if op == "model":
-        return Row(op, bug, MODEL_BUGS[bug], caught_by_models(bug, _models()), False, *seen_by_allclose(op, bug))
+        return Row(op, bug, MODEL_BUGS[bug], caught_by_models(bug, small_models()), False, *seen_by_allclose(op, bug))
     (fault,) = (fault for fault in faults() if (fault.op, fault.bug) == (op, bug))
     return Row(op, bug, fault.stage, caught(fault), seen_by_random_operands(fault), *seen_by_allclose(op, bug))
 
@@ -84,8 +84,8 @@ def row_content(op: str, bug: str) -> dict[str, Any]:
 
 
 @cache
-def _models() -> list[ModelCase]:
-    """The models of `small_models`, for as long as this process lives."""
+def small_models() -> list[ModelCase]:
+    """The models that see every bug of a runtime, for as long as this process lives."""
     return models_in(None, full=False, only=SMALL)
 
 
@@ -100,13 +100,6 @@ def seen_by_random_operands(fault: Fault) -> bool:
     tested = kernel(fault.op, fault.bug)
     random = [case for op in tested.operations() for case in companion_cases(op)]
     return any(judged(tested, case).status == "failed" for case in random)
-
-
-def small_models(directory: Path) -> list[ModelCase]:
-    """The models that see every bug of a runtime."""
-    from conformance.models.build import build  # the compiler: only where models are made
-
-    return list(build(directory, only=SMALL))
 
 
 def caught_by_models(bug: str, models: Sequence[ModelCase]) -> str:

@@ -40,8 +40,8 @@ def test_every_bug_of_a_kernel_is_caught_at_its_stage(op: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return small_models(tmp_path_factory.mktemp("models"))
+def models():
+    return small_models()
 
 
 def test_a_right_runtime_passes(models) -> None:
