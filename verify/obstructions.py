@@ -103,13 +103,18 @@ def recall_bits(keys: int, values: int, pairs: int | None = None) -> float:
     return (keys if pairs is None else min(keys, pairs)) * log2(values)
 
 
+def _free_pairs(vocab: int, length: int) -> int:
+    """How many tokens may stand once before the last place, each with another behind it that is none of them."""
+    return min(vocab - 1, (length - 1) // 2)
+
+
 def unique_induction_bits(vocab: int, length: int) -> float:
     """The larger of two. n tokens that stand once, each with any of the V − n others behind it, where 2n < length. Or
     m = min(V, length − 1) different tokens, the last one fixed, in any of (m − 1)! orders. Every two of these texts
     differ in the answer to a token that stands once in both; their rest repeats one of the others, or the last one.
     """
     _sizes(length, vocab)
-    pairs = range(min(vocab - 1, (length - 1) // 2) + 1)
+    pairs = range(_free_pairs(vocab, length) + 1)
     return max(*(n * log2(vocab - n) for n in pairs), lgamma(max(1, min(vocab, length - 1))) / log(2))
 
 
@@ -178,7 +183,7 @@ def of_recall(keys: int, values: int, has: Capacity, products: int, pairs: int |
 
 def of_unique_induction(vocab: int, length: int, has: Capacity) -> list[Obstruction]:
     """O1 and O2, of pairs with any value; the read-out gates a bank for each token."""
-    pairs = max(1, min(vocab - 1, (length - 1) // 2))
+    pairs = max(1, _free_pairs(vocab, length))
     return _of_memory(unique_induction_bits(vocab, length), pairs, has, vocab, pairs)
 
 

@@ -21,8 +21,7 @@ from constructions.construction import parameter
 from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
-from verify.bounds import information_bound_bits
-from verify.obstructions import Capacity, Obstruction, of_recall
+from verify.obstructions import Capacity, Obstruction, of_recall, recall_bits
 from verify.tasks.selection import Recall
 from verify.tasks.task import Task
 
@@ -69,7 +68,7 @@ class AssociativeRecall(Selecting):
         return "where the pairs of a key so far have one value"
 
     def information_bits(self) -> float:
-        return information_bound_bits(min(self.keys, self.pairs), self.values)
+        return recall_bits(self.keys, self.values, self.pairs)
 
     def by_hand(self) -> dict[str, int]:
         return recall_by_hand(self.keys, self.values)

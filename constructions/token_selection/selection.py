@@ -31,8 +31,7 @@ from constructions.construction import parameter
 from constructions.papers import TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
-from verify.bounds import information_bound_bits
-from verify.obstructions import Capacity, Obstruction, of_recall
+from verify.obstructions import Capacity, Obstruction, of_recall, recall_bits
 from verify.tasks.selection import Selection
 from verify.tasks.task import Task
 
@@ -128,7 +127,7 @@ class TokenSelection(Selecting):
         return "where the nearest keys have one value"
 
     def information_bits(self) -> float:
-        return information_bound_bits(min(len(self.points()), self.length - 1), self.values)
+        return recall_bits(len(self.points()), self.values, self.length - 1)
 
     def by_hand(self) -> dict[str, int]:
         """The exact form of II.5 has a feature for each key and each digit, and one that says that it is there."""
