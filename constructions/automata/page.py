@@ -280,11 +280,11 @@ def _random(drawn: list[dict[str, Any]]) -> str:
 
     held = [row for row in drawn if long_on(row) is not None]
     long = [row for row in held if "wrong" in row.get("long", {})]
-    left = [row for row in held if row not in long]
+    left = [row for row in held if "wrong" not in row.get("long", {})]
     star_free = [row for row in drawn if row["star_free"] is True]
-    small = [row for row in star_free if row["monoid"] <= FEW]
+    small = sum(row["monoid"] <= FEW for row in star_free)
     proved = [row for row in star_free if "proved" in row and all(row["proved"].values())]
-    small_proved = sum(row in small for row in proved)
+    small_proved = sum(row["monoid"] <= FEW for row in proved)
     shorter = sum(any("wrong" in one for one in row["built"].values()) for row in left)
     return RANDOM.format(
         count=len(drawn),
@@ -299,9 +299,9 @@ def _random(drawn: list[dict[str, Any]]) -> str:
         alike=sum(row["states"] == 1 for row in drawn),
         star_free=len(star_free),
         few=FEW,
-        small=len(small),
+        small=small,
         small_proved=small_proved,
-        large=len(star_free) - len(small),
+        large=len(star_free) - small,
         large_proved=len(proved) - small_proved,
         solvable=sum(1 for row in drawn if row["groups"] and row["solvable"]),
         hard=sum(1 for row in drawn if not row["solvable"]),

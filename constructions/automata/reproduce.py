@@ -35,8 +35,12 @@ from constructions.command.reporting import write_whole
 ARCHS = tuple(RUNS)
 BOUNDED = 500  # letters that are promised where a length is needed
 WORDS = {500: 8, 10_000: 2}  # how many words of each length
-LONG = {"mamba": (100_000, 1_000_000)}  # one word of each of these lengths, where the promise covers it
-LONGEST = {"parity gated-deltanet": 1_000_000, "tomita-2 gated-deltanet": 1_000_000}
+LONG = {
+    "mamba": (100_000, 1_000_000),
+    "parity gated-deltanet": (1_000_000,),
+    "tomita-2 gated-deltanet": (1_000_000,),
+}
+"""By mixer or row: one word of each of these lengths, where the promise covers it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def row(name: str, arch: str, asked: Run) -> dict[str, Any]:
 
 def _lengths(name: str, arch: str, most: int | None) -> dict[int, int]:
     """How many words of each length are run."""
-    longer = (*LONG.get(arch, ()), *(length for row, length in LONGEST.items() if row == f"{name} {arch}"))
+    longer = (*LONG.get(arch, ()), *LONG.get(f"{name} {arch}", ()))
     wanted = WORDS | dict.fromkeys(longer, 1)
     return {length: count for length, count in wanted.items() if most is None or length <= most}
 
@@ -120,8 +124,8 @@ def kept_random(keep: Path | None, count: int) -> Iterator[dict[str, Any]]:
     proved = {weights_of(row): row["proved"] for row in held["random"] if "proved" in row}
     for row in held["random"][:count]:
         if row["star_free"] and "proved" not in row:
-            row["proved"] = proved.get(weights_of(row)) or proved_on_mamba(row)
-            proved[weights_of(row)] = row["proved"]
+            weights = weights_of(row)
+            row["proved"] = proved[weights] = proved.get(weights) or proved_on_mamba(row)
             _write(keep, held)
         for arch in missing(row):
             row["built"][arch] = built_on(row, arch)

@@ -85,7 +85,6 @@ def test_the_algebra_of_every_row_is_found_again() -> None:
 def test_a_row_comes_out_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it but the longest words and what was measured in seconds."""
     monkeypatch.setattr(reproduce, "LONG", {})
-    monkeypatch.setattr(reproduce, "LONGEST", {})
     language, _, arch = name.partition(" ")
     kept, found = KEPT["rows"][name], reproduce.row(language, arch, Run())
     assert {key: kept[key] for key in found if key != "wrong" and not key.endswith("_in")} == {
