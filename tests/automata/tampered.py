@@ -9,7 +9,6 @@ that, for its changes would say nothing. Exit code 1 where something false was p
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -27,6 +26,7 @@ from transformers import AutoModelForCausalLM
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
+from tests import numbered
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.claims import edit
 from verify.checker.check import check
@@ -168,16 +168,5 @@ def counted(first: int, count: int) -> dict[str, Any]:
     return {"kinds": kinds, "verdicts": verdicts, "failures": [one["failure"] for one in found if one["failure"]]}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int, nargs="?", default=200)
-    parser.add_argument("first", type=int, nargs="?", default=0)
-    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
-    options = parser.parse_args()
-    found = counted(options.first, options.count)
-    print(json.dumps(found, ensure_ascii=False))
-    return 1 if found["failures"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(numbered.main(__doc__, counted, 200))

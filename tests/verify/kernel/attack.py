@@ -9,7 +9,6 @@ accepted.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import random
@@ -23,6 +22,7 @@ from typing import Any
 
 from safetensors.numpy import load_file
 
+from tests import numbered
 from tests.verify.checker.faults import Scores
 from tests.verify.checker.fuzz import mutated
 from tests.verify.kernel.broken import broken
@@ -197,16 +197,5 @@ def counted(first: int, count: int) -> dict[str, Any]:
     return {"tries": dict(tally), "failures": failures}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int, nargs="?", default=A_CHECKPOINT)
-    parser.add_argument("first", type=int, nargs="?", default=0)
-    parser.add_argument("--json", action="store_true", help="print one object and nothing else")
-    options = parser.parse_args()
-    result = counted(options.first, options.count)
-    print(json.dumps(result, ensure_ascii=False))
-    return 1 if result["failures"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(numbered.main(__doc__, counted, A_CHECKPOINT))
