@@ -12,7 +12,7 @@ from verify.checker.check import check
 
 LETTERS = Alphabet.of("a", "b", "c")
 ODD = (1, None, "x", [None, None], float("nan"))
-IDLE = {"time_step_rank", "max_position_embeddings", "pad_token_id", "bos_token_id"}  # no equation reads them
+IDLE = {"time_step_rank", "max_position_embeddings", "pad_token_id", "eos_token_id"}  # no equation reads them
 IDLE |= {"chunk_size"}  # and this makes no difference where every sum is exact
 
 
