@@ -88,5 +88,5 @@ class Normal:
 
     def _is_flag(self, m: Mono) -> bool:
         if m not in self._flags:
-            self._flags[m] = self.terms.range(Poly({m: _ONE})) == (0, 1)
+            self._flags[m] = list(map(int, self.terms.range(Poly({m: _ONE})))) == [0, 1]
         return self._flags[m]
