@@ -17,11 +17,12 @@ gc.set_threshold(100_000, 20, 100)  # the tests are read: what is made by that s
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one test of each file: the one marked quick, or the first")
-    parser.addoption("--spread", action="store_true", help="of tests with many cases as many as take half a second")
+    parser.addoption("--spread", action="store_true", help="of many cases as many as take half a second")
     parser.addoption("--touched", action="store_true", help="name the modules of the project of which no function ran")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    spread.begin(whole=not (config.option.quick or config.option.spread))
     config.pluginmanager.register(spread.Measured())
     if config.option.touched:
         config.pluginmanager.register(Touched())

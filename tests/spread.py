@@ -5,6 +5,9 @@
 
 tests/seconds.json has the processor seconds of one case, of tests that take longer than that in all. A test that is not
 there runs whole. Which cases run is decided by names and by that file alone: the same on every machine.
+
+A test that goes through many cases itself, because all of them share what is built or count together, takes `some` of
+them in the same way.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ import json
 import resource
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 from zlib import crc32
 
@@ -24,6 +27,24 @@ import pytest
 FILE = Path(__file__).with_name("seconds.json")
 ALLOWED = 0.5  # processor seconds of all cases of one test that run
 CPU = "processor seconds"
+
+Case = TypeVar("Case")
+_whole = True
+
+
+def begin(whole: bool) -> None:
+    """Whether `some` are all, as in `make whole`, or as many as are allowed. Before the tests are read."""
+    global _whole
+    _whole = whole
+
+
+def some(cases: Iterable[Case], seconds: float, least: int = 1) -> Sequence[Case]:
+    """Of the cases inside a test those that `make test` takes: as many as take half a second at `seconds` of a
+    processor each, and `least` where fewer would show nothing, at equal distances. `make whole` takes all.
+    """
+    cases = list(cases)
+    wanted = max(least, int(ALLOWED / seconds))
+    return cases if _whole or wanted >= len(cases) else [cases[i * len(cases) // wanted] for i in range(wanted)]
 
 
 def read() -> dict[str, float]:

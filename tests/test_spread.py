@@ -51,3 +51,11 @@ def test_what_was_measured_is_there() -> None:
     for name in spread.read():
         file, _, test = name.partition("::")
         assert f"def {test.rpartition('::')[2]}(" in (spread.FILE.parents[1] / file).read_text("utf-8"), name
+
+
+def test_cases_inside_a_test_are_taken_in_the_same_way(monkeypatch) -> None:
+    monkeypatch.setattr(spread, "_whole", True)
+    assert spread.some(range(40), 0.1) == [*range(40)]
+    monkeypatch.setattr(spread, "_whole", False)
+    assert spread.some(range(40), 0.1) == [0, 8, 16, 24, 32] and spread.some(range(3), 0.1) == [0, 1, 2]
+    assert spread.some("abcd", 9.0) == ["a"] and spread.some("abcd", 9.0, least=2) == ["a", "c"]

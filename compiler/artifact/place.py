@@ -129,14 +129,14 @@ def _locked(target: Path) -> tuple[Path, int | None]:
         place = _sibling(target, PARTIAL)
         place.mkdir()
         with suppress(FileNotFoundError):  # another process may sweep it before it is locked
-            lock = _lock(place)
+            lock = locked(place)
             if place.exists():
                 return place, lock
             if lock is not None:
                 os.close(lock)
 
 
-def _lock(place: Path) -> int | None:
+def locked(place: Path) -> int | None:
     """The descriptor that locks a directory until it is closed or the process ends; None where there are no locks."""
     if fcntl is None:
         return None
@@ -171,7 +171,7 @@ def _move_in(place: Path, target: Path) -> None:
     if _exchange(place, target):
         shutil.rmtree(place, ignore_errors=True)
         return
-    retired, lock = _sibling(target, RETIRED), _lock(target)
+    retired, lock = _sibling(target, RETIRED), locked(target)
     target.rename(retired)
     try:
         place.rename(target)

@@ -2,6 +2,7 @@
 
 A room of its own: nothing here knows streams, blocks or weights but `stream`, which builds a circuit of a cascade.
 
+    signs      what a regular expression may hold, and its letters
     regex      a regular expression to a table
     table      a complete automaton with an output for each state; the minimal one
     monoid     all maps of states that words make

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from math import prod
 from typing import Any
 
+from compiler.automata.signs import RESERVED, WORDS, letters_of
 from compiler.automata.table import MOST_STATES, NO, YES, Table
-
-MOST_CHARACTERS, MOST_REPEATS = 2000, 4096
-RESERVED = "*+?|&^(){}[].\\, "
-_REPEATS = re.compile(r"\{[0-9]+(,[0-9]*)?\}|\{,[0-9]+\}")
-WORDS = "letters, | ( ) * + ? {m,n} [a-c] . (any letter), & (both) and ^ (shuffle)"
 
 
 def regex_table(expression: str, letters: str = "") -> Table:
@@ -20,7 +14,7 @@ def regex_table(expression: str, letters: str = "") -> Table:
     letters: the alphabet; by default those that the expression names. ValueError, in one sentence, where it has none,
     where a letter is not of the alphabet, and where the automaton grows too large.
     """
-    named = _letters(expression)
+    named = letters_of(expression)
     alphabet = tuple(dict.fromkeys(letters)) or tuple(sorted(named))
     odd = sorted(named - set(alphabet))
     if odd:
@@ -34,27 +28,6 @@ def regex_table(expression: str, letters: str = "") -> Table:
     if reserved:
         raise ValueError(f"{reserved[0]!r} cannot be a letter: in an expression it is a sign ({WORDS})")
     return _subsets(_read(expression, alphabet), alphabet)
-
-
-def _letters(expression: str) -> set[str]:
-    """The letters that an expression names."""
-    if len(expression) > MOST_CHARACTERS:
-        raise ValueError(f"the expression has {len(expression)} characters, and {MOST_CHARACTERS} are the most")
-    if "\\" in expression:
-        raise ValueError(f"the expression {expression!r} holds a backslash; it may hold {WORDS}")
-    odd = next((held for held in re.findall(r"\{[^}]*\}", expression) if not _REPEATS.fullmatch(held)), None)
-    if odd is not None:
-        raise ValueError(f"the expression {expression!r} repeats by {odd}; write {{3}}, {{1,3}}, {{,3}} or {{1,}}")
-    repeats = prod(max([1, *map(int, re.findall(r"\d+", held))]) for held in re.findall(r"\{([^}]*)\}", expression))
-    if repeats > MOST_REPEATS:
-        raise ValueError(f"the repetitions of the expression multiply to {repeats}, and {MOST_REPEATS} are the most")
-    found: set[str] = set()
-    plain = re.sub(r"\{[^}]*\}", "", expression)
-    for held in re.findall(r"\[\^?([^\]]*)\]", plain):
-        for first, last in re.findall(r"(.)-(.)", held):
-            found |= {chr(c) for c in range(ord(first), ord(last) + 1)}
-        found |= set(re.sub(r".-.", "", held))
-    return found | (set(re.sub(r"\[[^\]]*\]", "", plain)) - set(RESERVED))
 
 
 def _read(expression: str, alphabet: tuple[str, ...]) -> Any:

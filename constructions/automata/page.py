@@ -31,7 +31,10 @@ answers `yes` or `no` behind every letter, and proves it: from the weights, for 
 
 A language is a regular expression, a table, or a name (`--name tomita-4`; all names stand in the table below). Letters
 of an expression are single characters. Where texts have letters that it does not name, `--letters abc` lists all; an
-expression with a letter beside these is refused.
+expression with a letter beside these is refused. It is held against whole words, and may have `|`, `( )`, `*`, `+`,
+`?`, `{3}`, `{1,3}`, `{,3}`, `{1,}`, `[a-c]`, `[^a]`, `.` (any letter), `&` (both sides) and `^` (the letters of both
+sides, mixed). Refused is what not all readers read alike: two signs of repetition in a row (`a+?`), different ones of
+`|`, `&` and `^` side by side without parentheses, `{0}`, and a range from last to first.
 
 ```json
 {"start": "low", "classes": {"low": "L", "high": "H"},

@@ -13,6 +13,9 @@ from typing import Any
 PACKAGES = ("compiler", "conformance", "constructions", "verify")
 ROOT = Path(__file__).resolve().parents[2]
 
+Place = tuple[str, int, int]
+"""What tells a shard from the others of its run: part, first case, number of cases."""
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -28,8 +31,7 @@ class Shard:
     arguments: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        """What tells it from the other shards of a run."""
+    def place(self) -> Place:
         return self.part, self.first, self.count
 
     def __str__(self) -> str:

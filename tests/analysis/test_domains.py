@@ -29,6 +29,7 @@ from compiler.lattice.units import array_divisor, array_unit, array_units, float
 from compiler.passes.check import check
 from tests import random_circuits
 from tests.circuits import CASES, Case, words
+from tests.spread import some
 
 
 def _breaches(domains: Domains, values: dict[Stream, np.ndarray]) -> list[str]:
@@ -69,7 +70,7 @@ def test_what_the_passes_make_of_shared_circuits(case: Case, target: str):
     assert _breaches(compiled.domains, interpret(compiled.core, tokens, keep=compiled.core.streams)) == []
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=len(some(range(250), 0.01)), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_circuits(data):
     circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))
@@ -80,7 +81,7 @@ def test_random_circuits(data):
     assert _of_source(circuit, random_circuits.random_tokens(np.random.default_rng(0), 12)) == []
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=len(some(range(100), 0.03)), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_the_passes_make_of_random_circuits(data):
     circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))

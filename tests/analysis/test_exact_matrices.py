@@ -19,6 +19,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from tests.circuits import abc
+from tests.spread import some
 
 WEIGHTS = st.one_of(
     st.integers(-5, 5).map(float),
@@ -45,7 +46,7 @@ def _agrees(compute, expected: list[list[Fraction]]) -> None:
     assert _fractions(result) == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=len(some(range(300), 0.005)), deadline=None)
 @given(a=_matrices(2, 3), b=_matrices(3, 2), c=_matrices(2, 3), factor=WEIGHTS)
 def test_every_operation_is_exact_or_refused(a, b, c, factor: float):
     x, y, z, f = _fractions(a), _fractions(b), _fractions(c), Fraction(factor)

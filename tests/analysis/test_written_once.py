@@ -22,6 +22,7 @@ from compiler.language.types import Int, OneHot
 from compiler.language.words import concatenate, count, latch, present, select
 from tests import random_languages
 from tests.random_languages import every_string, letters
+from tests.spread import some
 
 # Random memories over random languages ------------------------------------------------------------------------------
 
@@ -67,7 +68,8 @@ def test_whenever_it_says_once_no_string_writes_a_slot_twice():
         return int(rng.integers(n))
 
     proved = once = 0
-    for _ in range(400):
+    tried = some(range(400), 0.006)
+    for _ in tried:
         language, read, key, when = _random(choose)
         reason = doubt(read, Domains(language, language.max_length))
         most = _most_writes(language, key, when)
@@ -75,7 +77,7 @@ def test_whenever_it_says_once_no_string_writes_a_slot_twice():
         if reason is None:
             proved += 1
             assert most <= 1, (language.edges, key, when)
-    assert once < 380 and proved >= 0.6 * once, (proved, once)
+    assert once < 0.95 * len(tried) and proved >= 0.6 * once, (proved, once)
 
 
 # What dynamic programming needs -------------------------------------------------------------------------------------

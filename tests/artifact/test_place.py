@@ -11,11 +11,12 @@ import pytest
 from compiler.artifact import place
 from compiler.artifact.manifest import read_manifest
 from tests.artifact import kills
+from tests.spread import some
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_killed_save_loses_nothing(tmp_path: Path) -> None:
-    lost = kills.run(50, 0, tmp_path)
+    lost = kills.run(len(some(range(50), 0.05)), 0, tmp_path)
     assert not lost, "\n".join(lost)
     kills.replace(tmp_path / "out", "one")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]  # what the dead left is swept

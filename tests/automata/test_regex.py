@@ -1,7 +1,8 @@
-"""Regular expressions against Python's own."""
+"""Regular expressions against Python's own, and joined ones against sets of words."""
 
 from __future__ import annotations
 
+import random
 import re
 from itertools import product
 
@@ -22,6 +23,52 @@ def test_it_accepts_what_python_matches(expression: str) -> None:
             assert (table.run(word) == YES) == (re.fullmatch(expression, word) is not None)
 
 
+SIGNS = [*"aabb-()()|*+?.", "()", "{0}", "{2}", "{,2}", "{1,}", "{0,1}", "{2,1}", "{0,}", "{1,3}", "{0,0}"]
+SIGNS += ["[ab]", "[^a]", "[a-b]", "[b-a]", "[-a]", "[a-]", "[^-b]", "[a-b-]", "[--a]", "[a--b]"]
+
+
+def test_what_is_not_refused_is_read_as_python_reads_it() -> None:
+    """Signs in any order: most are no expression, and those that only some read are refused."""
+    rng, read = random.Random(0), 0
+    words = ["".join(letters) for length in range(5) for letters in product("ab-", repeat=length)]
+    for _ in range(5000):
+        expression = "".join(rng.choice(SIGNS) for _ in range(rng.randint(1, 7)))
+        try:
+            table = regex_table(expression, "ab-")
+        except ValueError:
+            continue
+        read += 1
+        pattern = re.compile(expression)
+        for word in words:
+            assert (table.run(word) == YES) == (pattern.fullmatch(word) is not None), (expression, word)
+    assert read > 500
+
+
+def _shuffles(u: str, v: str) -> set[str]:
+    if not u or not v:
+        return {u + v}
+    return {u[0] + w for w in _shuffles(u[1:], v)} | {v[0] + w for w in _shuffles(u, v[1:])}
+
+
+def test_both_and_shuffle_are_what_sets_of_words_are() -> None:
+    """Python has neither; the words of each part are its own."""
+    rng, longest = random.Random(0), 4
+    words = ["".join(letters) for length in range(longest + 1) for letters in product("ab", repeat=length)]
+    parts = ["a*b", "(a|b)*", "a{1,2}", "(ab)*", "b", "[ab]a?", "()", ".{2}", "(ba?)+", "a|b"]
+    for _ in range(150):
+        one, other, third = rng.choices(parts, k=3)
+        x, y, z = ({w for w in words if re.fullmatch(part, w)} for part in (one, other, third))
+        mixed = {w for u in x for v in y if len(u) + len(v) <= longest for w in _shuffles(u, v)}
+        for expression, right in [
+            (f"({one})&({other})", x & y),
+            (f"({one})^({other})", mixed),
+            (f"(({one})^({other}))&({third})", mixed & z),
+            (f"(({one})&({other}))|({third})", x & y | z),
+        ]:
+            table = regex_table(expression, "ab")
+            assert {w for w in words if table.run(w) == YES} == right, expression
+
+
 def test_letters_may_be_more_than_are_named() -> None:
     table = minimal(regex_table("a*", "abc"))
     assert table.letters == ("a", "b", "c") and table.run("aab") != YES and table.run("aa") == YES
@@ -38,6 +85,17 @@ def test_letters_may_be_more_than_are_named() -> None:
         ("a{5000}", "", "multiply to 5000, and 4096 are the most"),
         ("(a|b)*a" + "(a|b)" * 14, "", "more than 4096 states"),
         ("a" * 3000, "", "3000 characters, and 2000 are the most"),
+        ("ca{0}", "", "repeats by {0}, which leaves nothing to repeat; leave that part out"),
+        ("ca{,00}", "", "repeats by {,00}, which leaves nothing to repeat"),
+        ("a{3,2}", "", "repeats by {3,2}, and the second is less"),
+        ("a{x}", "", "repeats by {x}; write {3}, {1,3}, {,3} or {1,}"),
+        ("a+?", "", "repeats by + and at once by ?, which not all read alike; put parentheses"),
+        ("a|b&c", "", "joins parts by | and by &, of which neither comes first; put parentheses"),
+        ("(a^b)c|(d^e&f)", "", "joins parts by ^ and by &"),
+        ("[c-a]", "abc", "has the range c-a in [c-a], from last to first"),
+        ("[a{2}b]", "", "has '{', which is a sign in [a{2}b]"),
+        ("[]a]", "", "has no letter in []"),
+        ("a{2", "", "holds '{' alone"),
     ],
 )
 def test_what_is_no_expression_is_refused_in_a_sentence(expression: str, letters: str, said: str) -> None:

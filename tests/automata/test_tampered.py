@@ -9,6 +9,7 @@ import pytest
 
 from tests.automata import tampered
 from tests.automata.tampered import CHANGES, UNPROVED, case, counted
+from tests.spread import some
 from verify.checker.formats import Rejected
 from verify.checker.tasks.names import Names
 from verify.checker.tasks.task import read_task
@@ -23,9 +24,10 @@ CLAIM = {
 
 
 def test_nothing_false_is_proved_of_a_changed_checkpoint():
-    found = counted(30, 20)
-    assert found["failures"] == [] and found["verdicts"]["rejected"] >= 10
-    assert sum(found["verdicts"].values()) == 20 and set(found["kinds"]) == set(CHANGES)
+    count = len(some(range(20), 0.15, least=8))
+    found = counted(30, count)
+    assert found["failures"] == [] and found["verdicts"]["rejected"] >= count / 2
+    assert sum(found["verdicts"].values()) == count and set(found["kinds"]) == set(CHANGES)
 
 
 def test_an_answer_that_is_false_is_found(monkeypatch):

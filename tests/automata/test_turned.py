@@ -18,6 +18,7 @@ from compiler.language.stream import Stream
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from tests.automata.groups import alternating, cyclic, group_table, symmetric
+from tests.spread import some
 
 GROUPS = ["parity", "tomita-3", "tomita-5", "aaaa-star", "abab-star", "modulo-5", "cycle-5", "s3", "s4", "a5"]
 EVERY = {"C_5": cyclic(5), "S_3": symmetric(3), "A_5": alternating(5)}
@@ -64,6 +65,6 @@ def test_groups_with_every_element_as_a_letter(name: str) -> None:
 
 
 def test_random_automata_with_resets_below_groups() -> None:
-    chosen = [number for number in range(40) if number not in (22, 3, 8)]  # these have thousands of lanes
+    chosen = some([number for number in range(40) if number not in (22, 3, 8)], 0.04)  # these have thousands of lanes
     followed = [drawn(number) for number in chosen if images(minimal(drawn(number))).permutations]
-    assert len(followed) > 15 and sum(wrong(table) for table in followed) == 0
+    assert len(followed) > 0.4 * len(chosen) and sum(wrong(table) for table in followed) == 0

@@ -18,6 +18,7 @@ from compiler.automata.turning import Machine, turning_cascade, turnings
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from tests.automata.groups import ALL_LETTERS, alternating, cyclic, group_table, symmetric
+from tests.spread import some
 
 
 def wrong_answers(cascade: Cascade, table: Table, letters: int, seed: int = 0) -> int:
@@ -51,7 +52,8 @@ def test_every_named_language_is_followed(name: str) -> None:
 
 def test_random_automata_with_groups_are_followed() -> None:
     followed = refused = 0
-    for number in range(200):
+    tried = some(range(200), 0.01)
+    for number in tried:
         table = minimal(drawn(number))
         if table.states > 6 or not images(table).permutations:
             continue
@@ -62,7 +64,7 @@ def test_random_automata_with_groups_are_followed() -> None:
             continue
         assert wrong_answers(cascade, table, 150, number) == 0
         followed += 1
-    assert followed >= 80 and refused <= 4, (followed, refused)
+    assert followed >= 0.4 * len(tried) and refused <= max(1, len(tried) / 50), (followed, refused)
 
 
 def test_all_that_swaps_can_hold_is_right_for_s3_and_resets() -> None:

@@ -110,13 +110,13 @@ def test_the_folder_of_a_kernel_is_looked_in_last(folder: Path, monkeypatch) -> 
     assert sys.path == [*before, str(folder.resolve())]
 
 
-def test_a_file_beside_a_kernel_stands_in_for_no_package_of_ours(folder: Path) -> None:
+@pytest.mark.parametrize("path", ["my_step.py:step", "my_step:step"])
+def test_a_file_beside_a_kernel_stands_in_for_no_package_of_ours(path: str, folder: Path) -> None:
     for name in ("verify", "compiler", "conformance"):
         (folder / f"{name}.py").write_text("raise RuntimeError('a file beside the kernel was imported')\n")
-    for path in ("my_step.py:step", "my_step:step"):
-        found = construct("--kernel", path, *OPERATION, at=folder)
-        assert found.returncode == 0, found.stderr
-        assert found.stdout.splitlines()[-1].startswith("right: all ")
+    found = construct("--kernel", path, *OPERATION, at=folder)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1].startswith("right: all ")
 
 
 def test_a_module_of_the_current_folder_whose_name_is_taken_is_refused(folder: Path) -> None:

@@ -26,6 +26,7 @@ from conformance.faults.small import conv, step
 from conformance.judge import judge, run, trial, untaken
 from conformance.kernel import Kernel, kernel
 from conformance.layouts import laid_out
+from tests.spread import some
 
 
 def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, return_last_state=False):
@@ -86,7 +87,7 @@ def test_crossed_results_are_exact_in_every_dtype(op: str) -> None:
 def test_no_order_of_adding_rounds(op: str) -> None:
     """Sums of absolute values stay below 2^24 times the power of two that divides every term."""
     state = {"selective_scan": "initial_state", "ssd": "initial_states"}[op]
-    for case in crossed_cases(op):
+    for case in some(crossed_cases(op), 0.02):
         inputs = {name: m.float() if m.is_floating_point() else m for name, m in case.inputs.items() if name != "z"}
         largest = {k: m.abs() if k in ("u", "x", "B", "C", "D", state) else m for k, m in inputs.items()}
         options = {k: v for k, v in case.arguments.items() if k != "chunk_size"}

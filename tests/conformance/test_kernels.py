@@ -22,6 +22,7 @@ from conformance.models.runtime import Unsupported
 from conformance.report import try_kernel
 from conformance.runtimes import NAMES, huggingface, known
 from conformance.runtimes.earlier import EarlierModel, EarlierRuntime
+from tests.spread import some
 
 
 def findings(tested, full: bool = False):
@@ -29,7 +30,7 @@ def findings(tested, full: bool = False):
 
 
 def test_ours_are_exact() -> None:
-    for each in known("ours").kernels:
+    for each in some(known("ours").kernels, 0.5):
         bad = [
             f for f in findings(each) if f.status == "failed" or (f.status == "failed to run" and f.stage != "packed")
         ]
@@ -42,7 +43,7 @@ def test_the_paths_without_c_plus_plus_are_exact(monkeypatch) -> None:
 
 
 def test_transformers_definitions_are_exact() -> None:
-    for each in known("transformers").kernels:
+    for each in some(known("transformers").kernels, 0.5):
         bad = [f for f in findings(each) if f.status == "failed"]
         assert not bad, each.name
 
@@ -50,12 +51,10 @@ def test_transformers_definitions_are_exact() -> None:
 @pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
 def test_the_references_of_mamba_ssm() -> None:
     """Its chunked reference rounds the state to the operands' dtype where chunks meet; nothing else is wrong."""
-    bad = [
-        (each.name, f.stage, f.case)
-        for each in known("mamba-ssm").kernels
-        for f in findings(each)
-        if f.status == "failed"
-    ]
+    kernels = known("mamba-ssm").kernels
+    (chunked,) = (each for each in kernels if each.name == "ssd_chunk_scan_ref")
+    tried = [*some([each for each in kernels if each is not chunked], 0.5), chunked]
+    bad = [(each.name, f.stage, f.case) for each in tried for f in findings(each) if f.status == "failed"]
     cases = ("bfloat16, long state", "bfloat16, carried", "float16, carried")
     assert bad == [("ssd_chunk_scan_ref", "dtype", case) for case in cases]
 

@@ -15,6 +15,7 @@ from compiler.artifact.generate import transformers_model
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import file_hash, is_disguised, text_hash
 from constructions.command.cli import command_line
+from tests.spread import some
 
 ARCHES = ("mamba", "mamba2")
 
@@ -111,7 +112,7 @@ def test_verify_finds_one_wrong_weight(place, tmp_path, capsys):
     source = place / "mamba-other"
     tensors = load_file(source / "model.safetensors")
     rng = np.random.default_rng(0)
-    for i, name in enumerate(sorted(tensors)):
+    for i, name in enumerate(some(sorted(tensors), 0.25)):
         wrong = spoiled(source, tmp_path / str(i), name, int(rng.integers(tensors[name].numel())))
         assert run("verify", wrong, "--key", key(place, "mamba"), "--samples", 2) == 1, name
         assert "key" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from constructions.checkpoints.saved import verify_checkpoint
 from constructions.copy_dp.copy import Copy
 from constructions.selectivity.mqar import MQAR
 from tests.graft.hosts import counter, induction
+from tests.spread import some
 
 
 def rebuilt(path, ids, dtype=torch.float32):
@@ -41,7 +42,7 @@ def rebuilt(path, ids, dtype=torch.float32):
 
 
 def test_the_file_alone_gives_the_same_scores(cases, tmp_path):
-    for case in cases.values():
+    for case in map(cases.get, some(cases, 0.25)):
         path = tmp_path / f"{case.name}.safetensors"
         bare.write(read(case.directory), path, False)
         with torch.no_grad():

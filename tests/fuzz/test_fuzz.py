@@ -30,6 +30,7 @@ from tests.fuzz.run import (
     refusal,
 )
 from tests.fuzz.words import WORDS
+from tests.spread import some
 
 ABC = ("a", "b", "c")
 
@@ -64,6 +65,7 @@ SYMBOL = ("one_hot", (), {"members": list(ABC)}, Kind("symbol", 3))
     ],
 )
 def test_programs_are_exact_or_refused(targets, dtypes, forms, seeds):
+    seeds = some(seeds, 0.06 * len(targets) * len(dtypes) * len(forms), least=2)
     found = report.fuzz(seeds, targets, dtypes, forms)
     assert found.failures == []
     assert found.compiled > len(seeds) / 2  # mostly refusals would show little

@@ -15,6 +15,7 @@ from compiler.language.circuit import Circuit
 from compiler.targets import target_names
 from tests import random_circuits
 from tests.circuits import CASES, Case, logits, mistakes, words
+from tests.spread import some
 
 COMPILED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.targets]
 REFUSED = [pytest.param(case, target, id=f"{case.name}-{target}") for case in CASES for target in case.refused]
@@ -56,7 +57,7 @@ def _check_equal(circuit: Circuit, compiled: Compiled, tokens: np.ndarray) -> No
 
 
 @pytest.mark.parametrize("target", target_names())
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=len(some(range(100), 0.04)), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_circuits(target: str, data):
     """Exact on every random circuit, or refused with a CompileError."""

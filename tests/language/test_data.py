@@ -39,6 +39,7 @@ from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
 from constructions.selectivity.with_position import KeepNthPosition
 from tests.circuits import ABC, CASES, FILES, Case, abc, is_a, over_abc, token
+from tests.spread import some
 
 
 def _through_text(circuit: Circuit) -> Circuit:
@@ -335,7 +336,8 @@ def test_data_changed_anywhere_is_read_or_refused() -> None:
     example, draw = _example(), random.Random(0)
     places = [path for path in _places(example) if path]
     read = 0
-    for _ in range(3000):
+    tried = some(range(3000), 0.0018)
+    for _ in tried:
         data = copy.deepcopy(example)
         for path in draw.sample(places, draw.choice((1, 1, 2))):
             place = data
@@ -352,7 +354,7 @@ def test_data_changed_anywhere_is_read_or_refused() -> None:
         else:
             assert to_data(again) == data
             read += 1
-    assert 0 < read < 1000
+    assert 0 < read < len(tried) / 3
 
 
 def test_a_language_of_too_many_edges_is_not_read() -> None:

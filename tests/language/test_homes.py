@@ -15,21 +15,23 @@ WORDS = {name for name in ops.__all__ if isinstance(getattr(ops, name), type)} -
 
 def asked(text: str) -> Iterator[str]:
     """The calls of isinstance that name an operation, by itself, of the module or in a tuple that is written before."""
-    tree = ast.parse(text)
+    if "isinstance" not in text:
+        return
+    nodes = list(ast.walk(ast.parse(text)))
     own = {  # other classes, of an operation's name
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and "operations" not in (node.module or "")
         for alias in node.names
     }
     tuples = {
         target.id
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and _names(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             kind = node.args[1]
             if isinstance(kind, ast.Name) and kind.id in own:

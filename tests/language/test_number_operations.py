@@ -15,6 +15,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.words import concatenate, count, dot, scaled_sum
 from tests.random_circuits import ALPHABET, LENGTH, Pool, random_tokens
+from tests.spread import some
 
 KINDS = [
     lambda p: dot(concatenate(p.number(), p.number()), concatenate(p.number(), p.flag())),
@@ -58,7 +59,9 @@ def test_exact_on_real_mamba_or_refused_for_its_size(seed):
 
 
 def test_most_circuits_of_the_test_above_compile():
-    assert sum(not isinstance(compiled_or_refused(seed), CompileError) for seed in range(60)) >= 40
+    seeds = some(range(60), 0.04)
+    compiled = [not isinstance(compiled_or_refused(seed), CompileError) for seed in seeds]
+    assert sum(compiled) >= 2 / 3 * len(seeds)
 
 
 def test_other_targets_refuse_scaled_sums():

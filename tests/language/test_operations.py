@@ -36,6 +36,7 @@ from compiler.language.words import (
     select,
 )
 from tests import random_circuits
+from tests.spread import some
 from verify.forward_error import Majorant
 
 X, Y = numbers(Int(-9, 9), "x"), numbers(Int(-9, 9), "y")
@@ -189,7 +190,7 @@ def test_codes_absent_tokens_are_zeros():
     assert values[0, 0].tolist() == [0] * code.width and values[0, 1].tolist() == balanced(3).words[1].tolist()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=len(some(range(150), 0.006)), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_floats_and_exact_numbers_agree(data):
     circuit = random_circuits.build(lambda n: data.draw(st.integers(0, n - 1)))

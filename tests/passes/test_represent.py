@@ -19,6 +19,7 @@ from compiler.passes.represent import represent
 from compiler.targets import target_names, target_of
 from tests import random_circuits
 from tests.circuits import CASES, FILES, Case, words
+from tests.spread import some
 
 
 def _represented(circuit: Circuit, target: str = "mamba") -> tuple[Circuit, Context]:
@@ -47,7 +48,7 @@ def test_shared_circuits_keep_their_meaning(case: Case):
 
 
 @pytest.mark.parametrize("target", target_names())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=len(some(range(60), 0.02)), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_circuits_keep_their_meaning(target: str, data):
     """After represent, and again after fit."""

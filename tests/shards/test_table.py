@@ -32,6 +32,14 @@ def test_it_goes_on_from_what_stands_there(tmp_path) -> None:
     assert table.result(SHARDS[3]) == {"sum": 30, "least": float("inf")}
 
 
+def test_what_another_process_adds_meanwhile_stays(tmp_path) -> None:
+    one, other = (Table(tmp_path / "table", {"seed": 1}) for _ in range(2))
+    one.add(SHARDS[0], 0)
+    other.add(SHARDS[1], 1)
+    one.add(SHARDS[2], 2)
+    assert Table(tmp_path / "table", {"seed": 1}).places("a") == [(0, 10), (10, 10), (20, 10)]
+
+
 def test_another_run_is_refused_by_the_value_that_differs(tmp_path) -> None:
     _filled(tmp_path / "table", SHARDS[:1])
     with pytest.raises(ValueError, match="is of seed = 1, and this run has 2: name another file"):

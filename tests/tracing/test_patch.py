@@ -15,6 +15,7 @@ from compiler.tracing.patch import Patch
 from compiler.tracing.truth import Truth
 from compiler.tracing.variables import Variable
 from examples.programs import two_brackets
+from tests.spread import some
 from tests.tracing.models import MIXERS, brackets, case, depth
 from tests.tracing.test_trace import stacks, words
 
@@ -88,7 +89,7 @@ def test_interventions_on_the_shared_circuits(name: str, mixer: str) -> None:
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_the_stack_is_set_and_plain_python_agrees(mixer: str) -> None:
     patch = Patch(brackets(mixer))
-    for ids in words(patch.truth.compiled.source.token_language, 3):
+    for ids in some(words(patch.truth.compiled.source.token_language, 3), 0.04):
         tokens = [patch.truth.compiled.source.token_alphabet.tokens[i] for i in ids]
         for at in range(len(ids)):
             for top in ("(", "[", None):

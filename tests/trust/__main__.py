@@ -1,12 +1,12 @@
 """`python -m tests.trust`: run what docs/trust.md counts, and write the page; it can be stopped and goes on.
 
-python -m tests.trust                      what neither docs/trust.json nor out/trust has, then the page
+python -m tests.trust                      what neither docs/trust.json nor out/trust.parquet has
 python -m tests.trust --share 0.01         a hundredth of each
 python -m tests.trust fuzz hostile         these parts only, then the page of all results
 python -m tests.trust "again refusals"     of what is run again, this only
 python -m tests.trust --workers 8          eight chunks at once; with --scheduler ADDRESS on other machines
 python -m tests.trust --page               only the page, from what is there
-python -m tests.trust --page --store A --store B   the same, with what two other folders have
+python -m tests.trust --page --store A --store B   the same, with what two other tables have
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 
 from tests.trust.page import page
 from tests.trust.parts import PARTS
-from tests.trust.store import AGAIN, ROOT, again, collect, collect_again, run
+from tests.trust.process import ROOT
+from tests.trust.store import AGAIN, again, collect, collect_again, opened, run
 
 NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
 
@@ -29,7 +30,7 @@ def main() -> int:
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join((*PARTS, *map(repr, AGAIN))))
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of every part")
-    parser.add_argument("--store", type=Path, action="append", help="a folder with results; new ones go to the first")
+    parser.add_argument("--store", type=Path, action="append", help="a Parquet table; results go to the first")
     parser.add_argument("--workers", type=int, help="so many chunks at once, each in a process of its own")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="by the workers of dask.distributed there")
     parser.add_argument("--page", action="store_true", help="run nothing")
@@ -38,12 +39,12 @@ def main() -> int:
         if name not in PARTS and name not in AGAIN:
             parser.error(f"{name!r} is none of {', '.join((*PARTS, *AGAIN))}")
     tell = lambda line: print(line, flush=True)
-    stores = options.store or [ROOT / "out" / "trust"]
     record = json.loads(NUMBERS.read_text("utf-8"))
     wanted = [PARTS[name] for name in options.parts or PARTS if name in PARTS]
     try:
+        stores = [opened(path) for path in options.store or [ROOT / "out" / "trust.parquet"]]
         run([] if options.page else wanted, stores, record, options.share, tell, options.workers, options.scheduler)
-    except ValueError as reason:  # of the cluster; what came before is kept
+    except ValueError as reason:  # of the cluster or of a table; what came before is kept
         parser.error(str(reason))
     found = collect(stores, PARTS, record)
     if not options.page:

@@ -1,4 +1,4 @@
-"""Results kept chunk by chunk in directories, and their sum with the record, which is what docs/trust.json has already.
+"""Results kept chunk by chunk in Parquet tables, and their sum with the record: what docs/trust.json has already.
 
 Of each part the record says which cases it counts. These are run no more, and a chunk of a store that has any of them
 is not counted again. To begin a part anew, take it out of docs/trust.json.
@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from constructions.command.reporting import write_whole
 from constructions.shards.engine import results
 from constructions.shards.shard import Shard
+from constructions.shards.table import Table
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import OVERSIZED, Part
+from tests.trust.process import commit, finished, ran
 from tests.trust.ranges import Range, merged, missing
 from tests.trust.refusals import TODAY, shown
 
-ROOT = Path(__file__).resolve().parents[2]
 UNPROVED = "again plants"
 AGAIN = {
     "again": "failing programs",
@@ -33,19 +30,6 @@ AGAIN = {
     UNPROVED: "checkpoints that were not proved",
     **dict.fromkeys(TODAY, "programs that are examples of a refusal"),
 }
-ONCE = "0-1.json"  # the file of what is run again
-
-
-def commit() -> str:
-    """The commit of the checkout, "unknown" outside of one; "+" where files differ from it, this page apart."""
-    found = _git("rev-parse", "--short=10", "HEAD")
-    changed = found and _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/trust.*")
-    return f"{found}+" if changed else found or "unknown"
-
-
-def _git(*arguments: str) -> str:
-    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    return run.stdout.strip() if run.returncode == 0 else ""
 
 
 # Running ----------------------------------------------------------------------------------------------
@@ -53,7 +37,7 @@ def _git(*arguments: str) -> str:
 
 def run(
     parts: Iterable[Part],
-    stores: Sequence[Path],
+    stores: Sequence[Table],
     record: dict,
     share: float,
     tell: Callable[[str], None],
@@ -71,34 +55,20 @@ def run(
         if chunk["result"] is None:
             tell(f"{shard.part} {shard.first}: no result ({chunk['why']})")
             continue
-        folder = stores[0] / shard.part
-        folder.mkdir(parents=True, exist_ok=True)
-        keep(folder / f"{shard.first}-{shard.count}.json", chunk | {"cases": shard.count})
+        stores[0].add(shard, chunk)
         tell(f"{shard}: {len(chunk['result'].get('failures', ()))} failures")
 
 
-def shards(part: Part, stores: Sequence[Path], record: dict, share: float) -> Iterator[Shard]:
+def shards(part: Part, stores: Sequence[Table], record: dict, share: float) -> Iterator[Shard]:
     """What is left to run of a part, a process each."""
     have = covered(part.name, stores, record)
     for start, count in part.chunks(share):
         for first, last in missing((start, start + count), have):
             command = part.command(first, last - first)
-            yield Shard(part.name, first, last - first, "tests.trust.store:ran", {"command": command})
+            yield Shard(part.name, first, last - first, "tests.trust.process:ran", {"command": command})
 
 
-def ran(command: list[str]) -> dict[str, Any]:
-    """What a process gives, and at which commit; the result is None, and why, where it gave none."""
-    began, at = time.monotonic(), commit()
-    child = _child(command)
-    try:
-        result, why = json.loads(child.stdout), ""
-    except ValueError:
-        result, why = None, f"exit code {child.returncode}: {child.stderr.strip()[-500:]}"
-    told = {"commit": at, "seconds": round(time.monotonic() - began, 1), "result": result}
-    return told | ({"why": why} if why else {})
-
-
-def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None], only: Iterable[str] = AGAIN) -> None:
+def again(stores: Sequence[Table], found: dict, tell: Callable[[str], None], only: Iterable[str] = AGAIN) -> None:
     """Run what failed, was not proved or is an example of a refusal once more, with today's compiler and checker.
 
     Results are kept under the names of AGAIN. only: some of these.
@@ -118,11 +88,9 @@ def again(stores: Sequence[Path], found: dict, tell: Callable[[str], None], only
     for name, failing in failed(found).items():
         if not failing or name not in only:
             continue
-        at, child = commit(), _child(commands[name](failing))
+        at, child = commit(), finished(commands[name](failing))
         result = json.loads(child.stdout) | {"ran": failing}
-        (stores[0] / name).mkdir(parents=True, exist_ok=True)
-        content = {"commit": at, "cases": len(failing), "seconds": 0, "result": result}
-        keep(stores[0] / name / ONCE, content)
+        stores[0].add(_once(name), {"commit": at, "cases": len(failing), "result": result})
         still = len(result["failures"]) + len(result.get("not proved", ()))
         tell(f"{name}: {still} of {len(failing)} {'still are not' if name == UNPROVED else 'fail'}")
 
@@ -154,19 +122,21 @@ def _programs(failures: list[dict]) -> list[str]:
     return command
 
 
-def _child(command: list[str]) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
-
-
 # Keeping ----------------------------------------------------------------------------------------------
 
 
-def keep(path: Path, content: dict) -> None:
-    """All of the file or nothing."""
-    write_whole(path, json.dumps(content, ensure_ascii=False) + "\n")
+def opened(path: Path) -> Table:
+    """A table of results. Those of several commits stand in one: each row says at which it was made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return Table(path, {"counts": "docs/trust.md"})
 
 
-def covered(name: str, stores: Iterable[Path], record: dict) -> list[Range]:
+def _once(name: str) -> Shard:
+    """The one row of what is run again."""
+    return Shard(name, 0, 1, "tests.trust.store:again")
+
+
+def covered(name: str, stores: Iterable[Table], record: dict) -> list[Range]:
     """The cases of a part that the record or a store has."""
     return merged([*_recorded(name, record), *(cases for cases, _ in _chunks(name, stores, record))])
 
@@ -175,24 +145,24 @@ def _recorded(name: str, record: dict) -> list[list[int]]:
     return record.get(name, {}).get("ranges", [])
 
 
-def _chunks(name: str, stores: Iterable[Path], record: dict) -> Iterator[tuple[Range, Path]]:
+def _chunks(name: str, stores: Iterable[Table], record: dict) -> Iterator[tuple[Range, dict]]:
     """Chunks with their cases: those that the record lacks, none of which is in two; the longer before the shorter."""
     known = [tuple(cases) for cases in _recorded(name, record)]
-    paths = {path: tuple(map(int, path.stem.split("-"))) for store in stores for path in (store / name).glob("*.json")}
-    for path, (first, count) in sorted(paths.items(), key=lambda item: (item[1][0], -item[1][1])):
-        cases = (first, first + count)
+    places = [(first, -count, store) for store in stores for first, count in store.places(name)]
+    for first, less, store in sorted(places, key=lambda place: place[:2]):
+        cases = (first, first - less)
         if missing(cases, known) == [cases]:
             known.append(cases)
-            yield cases, path
+            yield cases, store.result(Shard(name, first, -less, ""))
 
 
-def collect(stores: Sequence[Path], parts: Iterable[str], record: dict) -> dict[str, Any]:
+def collect(stores: Sequence[Table], parts: Iterable[str], record: dict) -> dict[str, Any]:
     """The sum of the record and the chunks of each part that has any: commits, cases, ranges, result."""
     found: dict[str, Any] = {}
     for name in parts:
         sums = [record[name]] if name in record else []
-        for cases, path in _chunks(name, stores, record):
-            sums.append({"ranges": [cases], **_told(json.loads(path.read_text("utf-8")))})
+        for cases, chunk in _chunks(name, stores, record):
+            sums.append({"ranges": [cases], **_told(chunk)})
         if sums:
             ranges = merged(cases for one in sums for cases in one["ranges"])
             found[name] = {
@@ -204,13 +174,12 @@ def collect(stores: Sequence[Path], parts: Iterable[str], record: dict) -> dict[
     return found
 
 
-def collect_again(stores: Sequence[Path], record: dict) -> dict[str, Any]:
+def collect_again(stores: Sequence[Table], record: dict) -> dict[str, Any]:
     """What was run again is not added: what a store has stands, or else what the record has."""
     found = {name: record[name] for name in AGAIN if name in record}
-    for path in (store / name / ONCE for store in stores for name in AGAIN):
-        if path.exists():
-            chunk = json.loads(path.read_text("utf-8"))
-            found[path.parent.name] = {"cases": chunk["cases"], **_told(chunk)}
+    for store, name in ((store, name) for store in stores for name in AGAIN if store.places(name)):
+        chunk = store.result(_once(name))
+        found[name] = {"cases": chunk["cases"], **_told(chunk)}
     return found
 
 

@@ -15,10 +15,13 @@ from benchmarks.mutation import mutants
 from benchmarks.named_mutants import NAMED, mutant
 from compiler import CompileError
 from constructions.registry import CONSTRUCTIONS
-from tests.trust import store
+from constructions.shards.shard import Shard
+from constructions.shards.table import Table
+from tests.trust import process, store
 from tests.trust.__main__ import NUMBERS, PAGE
 from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
+from tests.trust.process import ROOT
 from tests.trust.ranges import merged, missing
 from tests.trust.reasons import REASONS_OF_MUTANTS
 from tests.trust.refusals import TODAY
@@ -164,7 +167,7 @@ def test_every_mutant_that_stays_was_looked_into():
 
 def test_reasons_are_of_mutants_of_today():
     for file, change in REASONS_OF_MUTANTS:
-        assert change in {f"{m.before}  →  {m.after}" for m in mutants([store.ROOT / "compiler" / file])}, (
+        assert change in {f"{m.before}  →  {m.after}" for m in mutants([ROOT / "compiler" / file])}, (
             file,
             change,
         )
@@ -172,8 +175,8 @@ def test_reasons_are_of_mutants_of_today():
 
 def test_named_mutants_are_of_today():
     for file, before, after, tests in NAMED:
-        assert mutant(file, before, after).applied() != (store.ROOT / file).read_bytes()
-        assert all((store.ROOT / test).exists() for test in tests)
+        assert mutant(file, before, after).applied() != (ROOT / file).read_bytes()
+        assert all((ROOT / test).exists() for test in tests)
 
 
 def test_a_name_that_is_no_mutant_is_told(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
@@ -184,6 +187,10 @@ def test_a_name_that_is_no_mutant_is_told(capsys: pytest.CaptureFixture, monkeyp
 
 
 Ran = list[tuple[int, int]]
+
+
+def opened(folder: Path) -> Table:
+    return store.opened(folder / "trust.parquet")
 
 
 @pytest.fixture
@@ -198,7 +205,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
         broken = ran[-1] == (120, 20) and ran.count((120, 20)) == 1
         return subprocess.CompletedProcess(command, 1, "no json" if broken else json.dumps({"n": ran[-1][1]}), "why")
 
-    monkeypatch.setattr(store.subprocess, "run", run)
+    monkeypatch.setattr(process.subprocess, "run", run)
     return ran
 
 
@@ -207,13 +214,13 @@ PART = Part("fuzz", 50, 20, lambda start, count: ["m", str(start), str(count)], 
 
 def test_chunks_are_run_once_and_a_part_of_them_is_gone_on_with(tmp_path: Path, ran: Ran):
     told: list[str] = []
-    store.run([PART], [tmp_path], {}, 0.3, told.append)
+    store.run([PART], [opened(tmp_path)], {}, 0.3, told.append)
     assert ran == [(100, 15)] and ran.pop()
-    store.run([PART], [tmp_path], {}, 1.0, told.append)
+    store.run([PART], [opened(tmp_path)], {}, 1.0, told.append)
     assert ran == [(115, 5), (140, 10), (120, 20)] and "no result" in told[3]
-    store.run([PART], [tmp_path], {}, 1.0, told.append)
+    store.run([PART], [opened(tmp_path)], {}, 1.0, told.append)
     assert ran[3:] == [(120, 20)]
-    found = store.collect([tmp_path], ["fuzz", "kills"], {})
+    found = store.collect([opened(tmp_path)], ["fuzz", "kills"], {})
     assert found == {"fuzz": {"commits": ["abc+"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
 
 
@@ -222,33 +229,31 @@ def test_chunks_are_shared_out_and_kept_as_they_come(tmp_path: Path):
     pytest.importorskip("distributed", reason="dask.distributed is not installed")
     part = Part("fuzz", 4, 2, lambda start, count: ["tests.trust.counting", str(start), str(count)], first=100)
     for place, workers in (("alone", None), ("shared", 2)):
-        store.run([part], [tmp_path / place], {}, 1.0, print, workers=workers)
-    alone, shared = (store.collect([tmp_path / place], ["fuzz"], {}) for place in ("alone", "shared"))
+        store.run([part], [opened(tmp_path / place)], {}, 1.0, print, workers=workers)
+    alone, shared = (store.collect([opened(tmp_path / place)], ["fuzz"], {}) for place in ("alone", "shared"))
     assert shared == alone and shared["fuzz"]["result"] == {"sum": 100 + 101 + 102 + 103}
 
 
 def test_what_the_record_has_is_neither_run_nor_counted_again(tmp_path: Path, ran: Ran):
     recorded = {"commits": ["old"], "cases": 17, "ranges": [[100, 115], [120, 122]], "result": {"n": 17}}
-    store.run([PART], [tmp_path], {"fuzz": recorded}, 1.0, print)
+    store.run([PART], [opened(tmp_path)], {"fuzz": recorded}, 1.0, print)
     assert ran == [(115, 5), (140, 10), (122, 18)]
-    found = store.collect([tmp_path], ["fuzz"], {"fuzz": recorded})
+    found = store.collect([opened(tmp_path)], ["fuzz"], {"fuzz": recorded})
     whole = {"fuzz": {"commits": ["abc+", "old"], "cases": 50, "ranges": [[100, 150]], "result": {"n": 50}}}
-    assert found == whole == store.collect([tmp_path], ["fuzz"], whole)
-    store.run([PART], [tmp_path / "fresh"], found, 1.0, print)
+    assert found == whole == store.collect([opened(tmp_path)], ["fuzz"], whole)
+    store.run([PART], [opened(tmp_path / "fresh")], found, 1.0, print)
     assert len(ran) == 3
 
 
 def test_chunks_of_several_stores_are_added_and_none_twice(tmp_path: Path, ran: Ran):
     """Chunks of any size: what another one has a part of is left out, and run where it is missing."""
-    stores = [tmp_path / "a", tmp_path / "b"]
+    stores = [opened(tmp_path / "a"), opened(tmp_path / "b")]
     for place, first, count in ((0, 100, 10), (1, 110, 10), (1, 100, 10), (1, 100, 5), (0, 115, 20)):
-        (stores[place] / "fuzz").mkdir(parents=True, exist_ok=True)
-        content = {"commit": "abc", "cases": count, "seconds": 1, "result": {"n": count}}
-        store.keep(stores[place] / "fuzz" / f"{first}-{count}.json", content)
+        stores[place].add(Shard("fuzz", first, count, ""), {"commit": "abc", "result": {"n": count}})
     found = store.collect(stores, ["fuzz"], {})["fuzz"]
     assert found["ranges"] == [[100, 120]] and found["result"] == {"n": 20}
     store.run([PART], stores, {}, 0.5, print)
-    assert ran == [(120, 5)] and (stores[0] / "fuzz" / "120-5.json").exists()
+    assert ran == [(120, 5)] and (120, 5) in stores[0].places("fuzz")
 
 
 def test_the_most_of_all_chunks_counts():
@@ -265,13 +270,13 @@ def test_ranges_are_merged_and_what_they_lack_is_found():
 
 
 def test_equal_reasons_become_one_and_the_page_stays_the_same(tmp_path: Path):
-    (tmp_path / "fuzz").mkdir()
+    table = opened(tmp_path)
     for first, seed in ((100, 103), (200, 201)):
         reasons = [{"reason": "mamba: too long", "count": 2, "seed": seed}]
         reasons += [{"reason": f"mamba: reason {first}", "count": 3, "seed": first}]
-        content = {"commit": "abc", "cases": 2, "seconds": 1, "result": RESULT | {"start": first, "reasons": reasons}}
-        store.keep(tmp_path / "fuzz" / f"{first}-2.json", content)
-    found = store.collect([tmp_path], ["fuzz"], {})
+        result = RESULT | {"start": first, "reasons": reasons}
+        table.add(Shard("fuzz", first, 2, ""), {"commit": "abc", "result": result})
+    found = store.collect([table], ["fuzz"], {})
     assert found["fuzz"]["result"].keys() == RESULT.keys()
     assert found["fuzz"]["result"]["reasons"] == [
         {"reason": "mamba: too long", "count": 4, "seed": 103},
@@ -282,14 +287,14 @@ def test_equal_reasons_become_one_and_the_page_stays_the_same(tmp_path: Path):
 
 
 def test_what_is_not_proved_and_what_stays_is_told_with_its_commit(tmp_path: Path):
+    table = opened(tmp_path)
     survivor = {"mutant": "compiler/a.py:1  x  →  y", "outcome": "sampled", "reason": "it: "}
     for name, result in (
         ("plants", {"failures": [], "not proved": {"lis": "too large"}}),
         ("mutation", {"failures": [], "outcomes": {"sampled": 1}, "survivors": [survivor]}),
     ):
-        (tmp_path / name).mkdir()
-        store.keep(tmp_path / name / "0-25.json", {"commit": "abc", "cases": 25, "seconds": 1, "result": result})
-    text = page(store.collect([tmp_path], PARTS, {}))
+        table.add(Shard(name, 0, 25, ""), {"commit": "abc", "result": result})
+    text = page(store.collect([table], PARTS, {}))
     assert "- not proved at abc: `lis`: too large" in text
     assert "| `compiler/a.py:1  x  →  y` | abc | sampled |" in text
 
@@ -305,18 +310,18 @@ def test_failures_of_the_record_are_run_again_and_the_last_word_stands(tmp_path:
         answer = RESULT | {"start": 0, "failures": left[0]}
         return subprocess.CompletedProcess(command, 0, json.dumps(answer), "")
 
-    monkeypatch.setattr(store.subprocess, "run", run)
+    monkeypatch.setattr(process.subprocess, "run", run)
     record = {"fuzz": {"commits": ["old"], "cases": 2, "ranges": [[0, 2]], "result": RESULT}}
     for told in ("1 still fail: seed 7", "none fails any more"):
-        found = store.collect([tmp_path], PARTS, record)
-        store.again([tmp_path], found, print, ["again"])
-        record = found | store.collect_again([tmp_path], record)
+        found = store.collect([opened(tmp_path)], PARTS, record)
+        store.again([opened(tmp_path)], found, print, ["again"])
+        record = found | store.collect_again([opened(tmp_path)], record)
         assert told in page(record)
         left.pop(0)
     assert commands[0] == commands[1] and len(commands) == 2
     assert " ".join(commands[0]) == "tests.fuzz --json --targets mamba --dtypes float32 --forms bare --seeds 7"
     assert "start" not in record["again"]["result"]
-    assert store.collect_again([tmp_path / "fresh"], record) == {"again": record["again"]}
+    assert store.collect_again([opened(tmp_path / "fresh")], record) == {"again": record["again"]}
 
 
 def test_what_was_not_proved_is_checked_again_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -329,14 +334,14 @@ def test_what_was_not_proved_is_checked_again_by_name(tmp_path: Path, monkeypatc
         commands.append(command)
         return subprocess.CompletedProcess(command, 0, json.dumps(answer), "")
 
-    monkeypatch.setattr(store, "_child", child)
+    monkeypatch.setattr(store, "finished", child)
     unproved = {name: {"reason": "an old reason", "commit": "old"} for name in names}
     result = {"failures": [], "not proved": unproved}
     record = {"plants": {"commits": ["old"], "cases": 50, "ranges": [[0, 50]], "result": result}}
     assert page(record).count("not proved at old") == 2
-    store.again([tmp_path], record, print)
+    store.again([opened(tmp_path)], record, print)
     assert commands == [["tests.verify.checker.evidence", "--json", "--named", *names]]
-    text = page(record | store.collect_again([tmp_path], record))
+    text = page(record | store.collect_again([opened(tmp_path)], record))
     assert "an old reason" not in text and f"`{names[1]}`" not in text
     assert f": `{names[0]}`: a new reason" in text
     assert "The 2 checkpoints that were not proved were checked again" in text

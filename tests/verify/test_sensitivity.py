@@ -17,6 +17,7 @@ from constructions.command.sensitivity import _foreign
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from tests.constructions.test_construct import run
+from tests.spread import some
 from verify.attention_sensitivity import attention_sensitivity
 from verify.sensitivity import Sensitivity, _scan_of, sensitivity, stack_sensitivity
 
@@ -107,7 +108,7 @@ def test_the_printed_bound_forgets_how_the_step_depends_on_the_input():
     much.
     """
     worst = 1.0
-    for seed in range(20):
+    for seed in some(range(20), 0.05):
         layer = random_mamba(seed)
         layer.dt_proj.weight.data *= 4
         result = sensitivity(layer, 3 * random_input(40, seed), 2, 0)

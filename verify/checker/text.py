@@ -109,6 +109,7 @@ def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict
     for name in letters:
         if not name or name.split() != [name]:
             raise Rejected(f"the letter {name!r} is no word between white space")
+        _check_whole(name, vocab, len(letters), end)
     added = content.get("added_tokens")
     for mark in added if isinstance(added, list) else [None]:
         _check_mark(mark, vocab, letters, end)
@@ -122,8 +123,19 @@ def _check_mark(mark: object, vocab: dict[str, int], letters: list[str], end: st
     name = mark.get("content")
     if not isinstance(name, str) or vocab.get(name) != mark.get("id") or type(mark["id"]) is not int:
         raise Rejected(f"tokenizer.json adds {name!r} under another id")
-    if vocab[name] < len(letters) and name != end or any(name in word and name != word for word in letters):
+    if vocab[name] < len(letters) and name != end:
         raise Rejected(f"tokenizer.json cuts {name!r} out of words")
+
+
+def _check_whole(letter: str, vocab: dict[str, int], letters: int, end: str | None) -> None:
+    """No letter holds a special token, which is matched before the text is split into words.
+
+    Whether tokenizer.json adds it does not matter: transformers also adds those that tokenizer_config.json names.
+    """
+    held = [name for name in _SPECIAL.findall(letter) if vocab.get(name, -1) >= letters]
+    held += [end] * (end is not None and end in letter and end != letter)
+    if held:
+        raise Rejected(f"the special token {held[0]!r} is cut out of words, such as the letter {letter!r}")
 
 
 def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str | None) -> None:

@@ -20,6 +20,7 @@ from verify.kernel.terms import Poly, constant
 ONE = Fraction(1)
 _OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
 Lanes = list[Poly]
+Decided = tuple[int, float, Poly]  # of a rule over scores: its letter, what it adds there where its flag is 1, the flag
 _RELATIONS = {">": (1, 0, 0), "<": (0, 1, 0), ">=": (0, -1, 1), "<=": (-1, 0, 1), "==": (-1, -1, 1), "!=": (1, 1, 0)}
 
 
@@ -29,6 +30,8 @@ class Circuit:
     def __init__(self, ledger: Ledger, data: dict[str, Any]):
         self.ledger, self.terms, self.data = ledger, ledger.terms, data
         self.lanes: list[Lanes] = []
+        decides = data["streams"][data["output"]]["operation"] == "Decide"
+        self.decided: list[Decided] | None = None if decides else []  # what rules over scores add, once it is proved
         for i, stream in enumerate(data["streams"][: natural(data["output"])]):
             self.lanes.append(self._read(i, stream))
 

@@ -1,11 +1,13 @@
 """Tasks that are machines: what is remembered of a text, how a letter moves it, and which letter is right then.
 
 A machine and the input language run side by side: the language of both has a state for each pair that is reached.
+Where nothing more is asked, however the sequence goes on, the machine stops, and the language of both with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,20 +21,23 @@ from verify.kernel.readout import numbered, state_scores
 from verify.kernel.rules import answered
 
 _MOST_STATES = 1 << 14
+Letters = tuple[int, ...]
 
 
 class Machine(NamedTuple):
-    """start: before any letter. step: (what is remembered, letter) to what is then. right: the letter that is to score
-    highest, None where nothing is asked.
+    """start: before any letter. step: (what is remembered, letter) to what is then, None where nothing is asked from
+    there on. right: the letter that is to score highest, None where nothing is asked here.
     """
 
     start: Hashable
-    step: Callable[[Any, int], Hashable]
+    step: Callable[[Any, int], Hashable | None]
     right: Callable[[Any], int | None]
 
 
 def beside(language: Language, machine: Machine) -> tuple[Language, list[int | None]]:
-    """The sequences of the language, through states of both; and the letter that is right in each state."""
+    """The sequences of the language up to where the machine stops, through states of both; and the letter that is right
+    in each state. Every beginning of a sequence behind which something is asked is one of these.
+    """
     numbers: dict[tuple[int, Hashable], int] = {(0, machine.start): 0}
     edges, todo = [], [(0, machine.start)]
     while todo:
@@ -41,6 +46,7 @@ def beside(language: Language, machine: Machine) -> tuple[Language, list[int | N
             moved: dict[Hashable, list[int]] = {}
             for a in np.flatnonzero(edge.letters).tolist() if edge.source == state else ():
                 moved.setdefault(machine.step(held, a), []).append(a)
+            moved.pop(None, None)
             for new, letters in moved.items():
                 if (edge.target, new) not in numbers:
                     numbers[edge.target, new] = len(numbers)
@@ -89,19 +95,67 @@ def selective_copy(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[st
         raise Unproved("the letters |, . and _ are not there, or the task has parameters")
     text, bar, end = {int(a) for a in numbered(names, "x")}, names["|"], names["."]
 
-    def step(held: Any, a: int) -> Hashable:
-        if held is None or a == end and held[1] is not None:
-            return None
+    def step(held: Any, a: int) -> Hashable | None:
         letters, written = held
+        if a == end and written is not None:
+            return None
         if a in text:
             return ((*letters, a), None) if written is None else (letters, written + 1)
         return (letters, 0) if a == bar and written is None else held
 
     def right(held: Any) -> int | None:
-        if held is None or held[1] is None:
-            return None
         letters, written = held
+        if written is None:
+            return None
         return int(letters[written]) if written < len(letters) else end
 
     check_machine(ledger, circuit, Machine(((), None), step, right))
     return "behind the first '|': the letters x0, x1, … before it in their order, then '.'"
+
+
+def answering(ask: int, answer: Callable[[Letters], Letters | None]) -> Machine:
+    """A text up to the letter `ask`, then what `answer` makes of it, letter by letter, the last one its end; None where
+    it is no such text. What is remembered: (whether the text is over, the text so far or what is still to be written).
+    Behind a wrong letter nothing is asked.
+    """
+
+    def step(held: tuple[bool, Letters], a: int) -> tuple[bool, Letters] | None:
+        over, letters = held
+        if over:
+            return (True, letters[1:]) if letters[0] == a and len(letters) > 1 else None
+        found = answer(letters) if a == ask else (*letters, a)
+        return None if found is None else (a == ask, found)
+
+    return Machine((False, ()), step, lambda held: held[1][0] if held[0] else None)
+
+
+def edit_distance(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
+    """Two words of a, b, … with | between, then ; and the rows of a table with ; between, then the end. Entry c of row
+    r, both from 0 on: how many letters must be put in, dropped or changed, at least, to make the first r letters of
+    the first word the first c of the second.
+    """
+    if set(claim) != {"name"} or not {"|", ";", ".", "a"} <= set(names):
+        raise Unproved("the letters |, ;, . and a are not there, or the task has parameters")
+    spelled = {names[x] for x in ascii_lowercase if x in names}
+    numbers, (bar, ask, end) = numbered(names, "").tolist(), (names[x] for x in "|;.")
+
+    def answer(text: Letters) -> Letters | None:
+        if text.count(bar) != 1 or not spelled | {bar} >= set(text):
+            return None
+        first, second = text[: text.index(bar)], text[text.index(bar) + 1 :]
+        rows = [list(range(len(second) + 1))]
+        for a in first:
+            above, row = rows[-1], [len(rows)]
+            for c, b in enumerate(second):
+                row.append(min(above[c + 1] + 1, row[c] + 1, above[c] + (a != b)))
+            rows.append(row)
+        if max(map(max, rows)) >= len(numbers):
+            raise Unproved("a distance has no letter")
+        written = [letter for row in rows for letter in (*(numbers[d] for d in row), ask)]
+        return (*written[:-1], end)
+
+    check_machine(ledger, circuit, answering(ask, answer))
+    return (
+        "behind two words of a, b, … with '|' between and ';': the rows of the table of their edit distances with ';' "
+        "between, then '.'; each letter as long as those before it are right"
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.circuit import Circuit
+from verify.kernel.circuit import Circuit, Decided
 from verify.kernel.claims import Ledger, entries, fraction
 from verify.kernel.exact import integers, matmul
 from verify.kernel.facts import Weighed
@@ -44,10 +44,8 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
         padded = np.zeros((letters, matrix.shape[1]))
         padded[: len(matrix)] = -matrix
         parts += [(padded[:, j], p) for j, p in enumerate(held)]
-    for token, added, flag in _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r)):
-        if Fraction(float(added)) != added:
-            raise Unproved(f"a rule adds {added} to the score of letter {token}")
-        parts.append((-np.eye(letters)[token] * float(added), flag))
+    decided = _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r))
+    parts += [(-np.eye(letters)[token] * added, flag) for token, added, flag in decided]
     for numbers, p in parts:
         if p.terms and numbers.any():
             c, q = p.primitive
@@ -60,13 +58,14 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
             left[normal.of(polys[key])].append(column)
     for r, p in _rows(ledger, left, normal):
         ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
+    circuit.decided = decided
 
 
 def _score(terms: Terms, parts: Sequence[tuple[Column, Poly]], r: int) -> Poly:
     return terms.add([(dyadic(numbers[r]), p) for numbers, p in parts if numbers[r]])
 
 
-def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> list[tuple[int, Fraction, Poly]]:
+def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> list[Decided]:
     """(token, what it adds, flag) of each rule: rule i of n adds 2^(n − 1 − i)·W, with one W that is larger than every
     lead of a score over that of a token with a rule. So the first rule whose flag is 1 decides, whatever W is.
 
@@ -75,14 +74,14 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
     rules, terms = circuit.rules(), ledger.terms
     if not rules:
         return []
-    found: list[Weighed] = []
+    known: list[Weighed] = []
 
     def make(number: int, claim: Any) -> Weighed:
         kind, weight = entries(claim, 2)
-        if kind != "weight" or found:
+        if kind != "weight" or known:
             raise Unproved("the rules over scores need one weight")
-        found.append(weighed(number, fraction(weight)))
-        return found[0]
+        known.append(weighed(number, fraction(weight)))
+        return known[0]
 
     lanes = [(m, p) for matrix, held in circuit.scores() for m, p in zip(matrix.T, held, strict=True)]
     if any(len(m) > terms.language.tokens for m, _ in lanes):
@@ -94,14 +93,18 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
     leads = [terms.add([(Fraction(1), s), (Fraction(-1), scores[token])]) for token, _ in rules for s in scores]
 
     def check() -> Fraction:
-        if not found or any(terms.range(lead)[1] >= found[0].weight for lead in leads):
+        if not known or any(terms.range(lead)[1] >= known[0].weight for lead in leads):
             raise Unproved("the weight of the rules over scores is not shown to exceed every lead")
-        found[0].used = True
-        return found[0].weight
+        known[0].used = True
+        return known[0].weight
 
     token, flag = rules[-1]
     weight = ledger.until("the rules", [missing(token), flag, *leads], check, make)
-    return [(t, weight * 2 ** (len(rules) - 1 - i), f) for i, (t, f) in enumerate(rules)]
+    found = [(t, weight * 2 ** (len(rules) - 1 - i), f) for i, (t, f) in enumerate(rules)]
+    for t, added, _ in found:
+        if Fraction(float(added)) != added:
+            raise Unproved(f"a rule adds {added} to the score of letter {t}")
+    return [(t, float(added), f) for t, added, f in found]
 
 
 def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> list[tuple[int, Poly]]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 
-from verify.kernel.terms import Poly, Terms, constant
+from verify.kernel.terms import Mono, Poly, Terms, constant
 
 _ONE = Fraction(1)
 _MOST_FLAGS = 6
@@ -20,6 +20,7 @@ class Normal:
     def __init__(self, terms: Terms):
         self.terms = terms
         self._known: dict[int, Poly] = {}
+        self._flags: dict[Mono, bool] = {}
 
     def of(self, p: Poly) -> Poly:
         """An equal polynomial."""
@@ -75,7 +76,7 @@ class Normal:
     def _relu(self, q: Poly, flags: int) -> Poly:
         """relu(u + c·v) = relu(u) + v·(relu(u + c) − relu(u)) for a flag v (Identities.few_values)."""
         terms = self.terms
-        flag = next((m for m in sorted(q.terms) if m and list(map(int, terms.range(Poly({m: _ONE})))) == [0, 1]), None)
+        flag = next((m for m in sorted(q.terms) if m and self._is_flag(m)), None)
         if flag is not None and flags:
             v, c = Poly({flag: _ONE}), q.terms[flag]
             u = terms.add([(_ONE, q), (-c, v)])
@@ -84,3 +85,8 @@ class Normal:
         if q.primitive[0] > 0:
             return terms.relu(q)
         return terms.add([(_ONE, terms.relu(terms.add([(-_ONE, q)]))), (_ONE, q)])
+
+    def _is_flag(self, m: Mono) -> bool:
+        if m not in self._flags:
+            self._flags[m] = list(map(int, self.terms.range(Poly({m: _ONE})))) == [0, 1]
+        return self._flags[m]

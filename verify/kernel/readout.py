@@ -20,14 +20,18 @@ def numbered(names: dict[str, int], prefix: str) -> np.ndarray:
 
 
 def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]]:
-    """The scores as one matrix (letters, lanes) times lanes; letters beyond it score 0."""
-    if circuit.rules():
-        raise Unproved("the task's scores are decided by rules over scores, of which the kernel has no rule for tasks")
-    parts = circuit.scores()
+    """The scores as one matrix (letters, lanes) times lanes; letters beyond it score 0. Of rules over scores a lane is
+    the flag, and the matrix has what it adds to the score of its letter (`meaning.check_meaning`).
+    """
+    parts, decided = circuit.scores(), circuit.decided
+    if decided is None:
+        raise Unproved("the scores are decided by rules over scores, and what these add is not proved")
     lanes = [p for _, held in parts for p in held]
-    full = np.zeros((terms.language.tokens, len(lanes)))
+    full = np.zeros((terms.language.tokens, len(lanes) + len(decided)))
     found = np.concatenate([m for m, _ in parts], axis=1)
     if found.shape[1] != len(lanes) or full.size * len(full) > _MOST:
         raise Unproved("a readout that the kernel does not go through")
-    full[: len(found)] = found
-    return full, lanes
+    full[: len(found), : len(lanes)] = found
+    for i, (letter, added, _) in enumerate(decided, start=len(lanes)):
+        full[letter, i] = added
+    return full, [*lanes, *(flag for _, _, flag in decided)]

@@ -62,6 +62,8 @@ class Situations(_At):
         key = *sorted(depth.items()), *self._states, frozenset(self._bounded)
         if language is not None or key not in terms.walks:
             self._walk()
+            if len(self._rows) == 1:
+                raise Unproved("no sequence has a position")
             found = np.stack(self._rows[1:]), np.stack(self._ends[1:])  # the start is no position
             if language is None:  # they depend on nothing else than the key, but for ranges, which were true then
                 terms.walks[key] = found

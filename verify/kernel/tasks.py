@@ -17,7 +17,7 @@ from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, matmul
 from verify.kernel.floats import Unproved
 from verify.kernel.heads import induction_heads
-from verify.kernel.machines import selective_copy
+from verify.kernel.machines import edit_distance, selective_copy
 from verify.kernel.readout import state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
@@ -97,5 +97,11 @@ def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> F
     return Fraction(least)
 
 
-TASKS = {"induction-heads": induction_heads, "keep-nth": keep_nth, "mqar": mqar, "selective-copy": selective_copy}
-ENDS = {"selective-copy": "."}  # the letter that ends a text of a task; the others end none
+TASKS = {
+    "edit-distance": edit_distance,
+    "induction-heads": induction_heads,
+    "keep-nth": keep_nth,
+    "mqar": mqar,
+    "selective-copy": selective_copy,
+}
+ENDS = {"edit-distance": ".", "selective-copy": "."}  # the letter that ends a text of a task; the others end none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from verify.kernel.certificate import prove
@@ -27,14 +28,17 @@ def needed(checkpoint: Checkpoint, claims: list[Claim]) -> tuple[Proof, list[Cla
             claims = [claim for i, claim in enumerate(claims, start=1) if i not in idle.claims]
 
 
-def search_of(checkpoint: Checkpoint, source: type[Search] = Search, reach: int = 2) -> tuple[Proof, list[Claim]]:
+def search_of(
+    checkpoint: Checkpoint, source: type[Search] = Search, reach: int = 2, first: int = 0
+) -> tuple[Proof, list[Claim]]:
     """The same of files that have been read: first with few kinds of claims, and with more where these do not do."""
     reasons = []
-    for most in range(reach + 1):
+    for most in range(first, reach + 1):
         terms = Terms(checkpoint.language)
         found = source(terms, most)
         try:
-            run(checkpoint, terms, found)
+            with suppress(Unused):  # of which `needed` makes a proof
+                run(checkpoint, terms, found)
             return needed(checkpoint, found.claims)
         except Unproved as reason:
             reasons.append(reason)

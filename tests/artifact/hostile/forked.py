@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -82,6 +83,7 @@ def _work(work: Callable[[], Iterator[Any]], theirs: int) -> None:
     """All that a child does; it never returns."""
     code = 1
     try:
+        gc.freeze()  # a collection here would copy all that the parent has
         torch.set_num_threads(1)
         for value in work():
             os.write(theirs, json.dumps(value).encode() + b"\n")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
 
 from constructions.selectivity.mqar import MQAR
+from tests.spread import some
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.faults import inject
 from tests.verify.checker.values import Sequence
@@ -28,9 +29,9 @@ def _table(world: World, values: list[int], lag: int) -> Value:
     return later(world, of_letters(np.array(values, dtype=float)), lag)
 
 
-def _claims() -> Iterator[bool]:
+def _claims(seeds: Iterable[int] = range(120)) -> Iterator[bool]:
     """Whether some sequence exceeds it, of each bound that is claimed of the product of a drive with a column."""
-    for seed in range(120):
+    for seed in seeds:
         rng, length = random.Random(seed), 24
         world, drive, column = _drawn_behind_a_gate(rng)
         bound = None if drive.constant or column.constant else written(world, drive, column)
@@ -59,8 +60,9 @@ def _drawn_behind_a_gate(rng: random.Random) -> tuple[World, Value, Value]:
 
 
 def test_what_falls_with_memories_behind_gates_adds_up_to_no_more():
-    wrong = [*_claims()]
-    assert len(wrong) > 10 and not any(wrong)
+    seeds = some(range(120), 0.03)
+    wrong = [*_claims(seeds)]
+    assert len(wrong) > len(seeds) / 12 and not any(wrong)
 
 
 def test_a_gate_that_is_closed_stops_nothing(monkeypatch):
@@ -72,5 +74,6 @@ def test_first_writes_of_s4d_are_proved_and_no_changed_weight_is_believed(tmp_pa
     """Its writes fall with what the sums hold; the sums are read behind gates."""
     directory = write(tmp_path / "c", MQAR(kappa=3, vocab=6, write="first", arch="s4d").circuit(), "s4d")
     assert check(directory).accepted
-    tally, wrong = inject(directory, 12, random.Random(0))
-    assert tally["rejected"] == 12 and not wrong
+    tried = len(some(range(12), 0.15))
+    tally, wrong = inject(directory, tried, random.Random(0))
+    assert tally["rejected"] == tried and not wrong

@@ -19,6 +19,7 @@ from compiler.language.output import readout_integer, readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import count, present
+from tests.spread import some
 from tests.verify.checker.edits import edits
 from tests.verify.checker.evaluator import evaluate
 from verify import Automaton, Counted, Lookup
@@ -142,7 +143,8 @@ def test_a_form_is_proved_and_what_is_proved_of_an_edited_one_is_true(name, monk
     found = prove_task(language, circuit, claim)
     assert found.reason is None and 0 < found.margin <= _lead(name, circuit, claim)
     wrong, listed = 0, list(edits(circuit, claim))
-    for what, other, said in random.Random(name).sample(listed, min(60, len(listed))):
+    tried = some(random.Random(name).sample(listed, min(60, len(listed))), 0.07)
+    for what, other, said in tried:
         try:
             lead = _lead(name, other, said)
         except (ValueError, TypeError, KeyError):  # the edited claim is no task
@@ -151,7 +153,7 @@ def test_a_form_is_proved_and_what_is_proved_of_an_edited_one_is_true(name, monk
         if lead is not None:
             wrong += lead <= 0
             assert margin <= max(lead, 0), what
-    assert wrong >= 4, wrong
+    assert wrong >= (4 if len(tried) > 40 else 1), wrong
 
 
 def test_counts_and_automata_of_long_texts_are_proved_by_their_own_rules():

@@ -138,6 +138,38 @@ def test_a_tokenizer_that_reads_or_writes_otherwise_is_rejected(saved, tmp_path,
     assert not edited(saved, tmp_path, "tokenizer.json", TOKENIZER[name]).accepted
 
 
+def named(saved, directory, end, name, listed):
+    """The checkpoint where the letter "a" bears another name, in all its files."""
+    shutil.copytree(saved[end], directory)
+    for file in ("circuit.json", "tokenizer.json"):
+        text = (directory / file).read_text("utf-8").replace('"a"', json.dumps(name))
+        content = json.loads(text)
+        if "added_tokens" in content and not listed:
+            content["added_tokens"] = []
+        (directory / file).write_text(json.dumps(content), "utf-8")
+    return directory
+
+
+@pytest.mark.parametrize("end, name", [(None, "a<pad>"), (None, "<unk>a"), (None, "a<eos>s"), ("2", "a2"), ("2", "2a")])
+@pytest.mark.parametrize("listed", [True, False])
+def test_no_letter_holds_a_special_token_whether_tokenizer_json_adds_it_or_not(saved, tmp_path, end, name, listed):
+    """transformers adds those that tokenizer_config.json names by itself, and then reads the letter as several."""
+    from transformers import AutoTokenizer
+
+    directory = named(saved, tmp_path / "named", end, name, listed)
+    assert len(AutoTokenizer.from_pretrained(directory)(name).input_ids) > 1
+    assert f"out of words, such as the letter {name!r}" in check(directory).reason
+
+
+@pytest.mark.parametrize("name", ["a<pa", "<pad", "<eos"])
+def test_a_letter_may_hold_a_part_of_a_special_token(saved, tmp_path, name):
+    from transformers import AutoTokenizer
+
+    directory = named(saved, tmp_path / "named", None, name, listed=False)
+    assert AutoTokenizer.from_pretrained(directory)(name).input_ids == [0]
+    assert check(directory).accepted
+
+
 SETTINGS = [
     {"tokenizer_class": "BertTokenizer"},
     {"tokenizer_class": None},

@@ -9,6 +9,8 @@ import pytest
 
 from tests.verify.kernel.attack import Target
 from tests.verify.kernel.small import make
+from verify.kernel.files import read
+from verify.prover.prove import search_of
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +31,18 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("kernel") / "copies", "selective-copy", "mamba2")
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The least edit distance: two words of at most one letter."""
+    return make(tmp_path_factory.mktemp("kernel") / "words", "edit-distance", "mamba", length=1)
+
+
+@pytest.fixture(scope="session")
+def words_claims(words: Path) -> list:
+    """Claims of every kind, `same` and `weight` among them: the search goes its last way at once."""
+    return search_of(read(words), first=2)[1]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Selective copying, whole: its machine, its certificate, and what is no answer."""
+"""Selective copying and edit distances, whole: their machines, their certificates, and what is no answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pytest
 from tests.verify.kernel.attack import Target, accepted, edited
 from tests.verify.kernel.small import searched
 from verify.checker.tasks.task_copies import BAR, END, OTHER, TEXT, Written, answers
-from verify.kernel.certificate import claims_of, replay, written
+from verify.kernel.certificate import claims_of, prove, replay, written
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
-from verify.kernel.machines import Machine, beside, selective_copy
+from verify.kernel.machines import Machine, beside, edit_distance, selective_copy
+from verify.tasks.solvers.words import EditDistanceSolver
 
 
 def test_selective_copies_are_proved_whole_and_replayed(copies, tmp_path):
@@ -57,8 +58,8 @@ def test_the_machine_answers_as_the_checkers_does(copies, monkeypatch):
     for _ in range(300):
         text, held, found = [rng.randrange(len(names)) for _ in range(rng.randint(1, 9))], made[0].start, []
         for a in text:
-            held = made[0].step(held, a)
-            found.append(made[0].right(held))
+            held = None if held is None else made[0].step(held, a)
+            found.append(None if held is None else made[0].right(held))
         assert found == answers(Written(kinds, names.index(".")), text)
         asked += sum(v is not None for v in found)
     assert asked > 300
@@ -89,3 +90,68 @@ def test_no_changed_weight_of_the_copies_is_proved(copies):
                 assert not accepted(changed, claims), how
                 tried += 1
     assert tried > 10
+
+
+# Edit distances: a task whose scores rules over scores decide ----------------------------------------------------
+
+
+def test_edit_distances_are_proved_whole(words, words_claims):
+    proof = prove(read(words), words_claims)
+    assert proof.task is not None and "the rows of the table of their edit distances" in proof.task
+    assert {"follow", "same", "weight", "answers"} <= {claim[0] for claim in words_claims}
+
+
+def test_the_table_is_that_of_the_solver(monkeypatch):
+    """Letter by letter, of all pairs of words of at most three letters; behind a wrong letter nothing is asked."""
+    made: list[Machine] = []
+    monkeypatch.setattr("verify.kernel.machines.check_machine", lambda ledger, circuit, machine: made.append(machine))
+    names = ["|", ";", ".", "a", "b", "0", "1", "2", "3"]
+    of = {name: i for i, name in enumerate(names)}
+    edit_distance(None, None, {"name": "edit-distance"}, of)  # type: ignore
+    (machine,), solver, asked = made, EditDistanceSolver(3, "ab"), 0
+    for prompt in solver.prompts():
+        held, chain = machine.start, solver.chain(prompt)
+        for i, name in enumerate((*prompt, *chain)):
+            right = machine.right(held)
+            assert right == (None if i < len(prompt) else of[name])
+            if right is not None:
+                assert machine.step(held, (right + 1) % len(names)) is None
+                asked += 1
+            held = machine.step(held, of[name])
+        assert held is None
+    assert asked > 1000
+    assert machine.step((False, (of["a"], of["0"], of["|"])), of[";"]) is None
+    with pytest.raises(Unproved, match="has no letter"):
+        machine.step((False, (*[of["a"]] * 4, of["|"])), of[";"])
+
+
+@pytest.mark.parametrize("change", [{"0": "1", "1": "0"}, {"a": "b", "b": "a"}])
+def test_edit_distances_under_other_names_are_another_task(words, words_claims, change):
+    """The two letters may swap their names: the table is the same."""
+    checkpoint = read(words)
+    names = [change.get(name, name) for name in checkpoint.circuit["alphabet"]]
+    renamed = replace(checkpoint, circuit=checkpoint.circuit | {"alphabet": names})
+    assert accepted(renamed, words_claims) == ("b" in change)
+
+
+def test_an_answer_that_no_rule_gives_is_not_proved(words, words_claims):
+    """Of a circuit whose rules over scores name each other's letters."""
+    checkpoint = read(words)
+    streams = checkpoint.circuit["streams"]
+    (place,) = [i for i, stream in enumerate(streams) if stream["operation"] == "Decide"]
+    tokens = streams[place]["attributes"]["tokens"]
+    changed = [*streams[:place], streams[place] | {"attributes": {"tokens": tokens[::-1]}}, *streams[place + 1 :]]
+    assert not accepted(replace(checkpoint, circuit=checkpoint.circuit | {"streams": changed}), words_claims)
+
+
+def test_no_changed_weight_of_the_edit_distances_is_proved(words, words_claims):
+    """By the claims of the unchanged weights, or by edited ones."""
+    rng, tried = random.Random(3), 0
+    target = Target(words, rng, words_claims)
+    for _ in range(4):
+        changed, how = target.changed(rng)
+        for claims in (words_claims, edited(words_claims, rng)):
+            if changed is not None:
+                assert not accepted(changed, claims), how
+                tried += 1
+    assert tried > 4

@@ -277,17 +277,18 @@ def test_equal_atoms_that_nothing_reads_are_refused_by_number():
 
 
 def answers(rng: random.Random) -> tuple[bool, set[Fraction]]:
-    """Whether a lead drawn at random is accepted at one state of a machine; what it is there in all sequences."""
+    """Whether a lead drawn at random is accepted at one state of a machine that may stop; what it is there in all
+    sequences."""
     terms = Terms(language(rng))
     table = lambda low, high: terms.of_letter([Fraction(rng.randint(low, high)) for _ in range(LETTERS)])
     lead = terms.add([(ONE, terms.latch(table(0, 2), table(0, 1))), (ONE, table(-1, 2))])
-    step = {(s, a): rng.randrange(2) for s in range(2) for a in range(LETTERS)}
+    step = {(s, a): rng.choice([0, 1, 0, 1, None]) for s in range(2) for a in range(LETTERS)}
     both, right = beside(terms.language, Machine(0, lambda s, a: step[s, a], lambda s: 0 if s else None))
     seen = set()
     for letters in sequences(terms.language):
-        state = 0
+        state: int | None = 0
         for a in letters:
-            state = step[state, a]
+            state = None if state is None else step[state, a]
         seen |= {value(terms, lead, letters, len(letters))} if state else set()
     try:
         answered(terms, 1, {(0, 1): lead}, both, right, sorted(states(terms, lead)), [])

@@ -83,9 +83,10 @@ def _step(
         world, activation(world, exact_sum(world, [(ONE, raw), (ONE, bias)], f"{place}: Δ"), False, f"{place}: Δ")
     )
     a = decay(float(tensors["A_log"].dense_row(0)[head]))
-    low, high = config.get("time_step_limit", (None, None)) or (None, None)
+    limit = config.get("time_step_limit")
+    low, high = limit if isinstance(limit, list) and len(limit) == 2 else (None, None)
     if not (isinstance(low, float) and isinstance(high, float) and low == 0 and step.top <= high):
-        raise Rejected(f"{place}: Δ can reach {float(step.top):g}, and time_step_limit is {[low, high]}")
+        raise Rejected(f"{place}: Δ can reach {float(step.top):g}, and time_step_limit is {limit!r:.60}")
     if float(world.format.largest) < high < math.inf:
         raise Rejected(f"{place}: time_step_limit is {high:g}, which {world.format.name} does not hold")
     if step.top and a not in EXACT_DECAYS:
