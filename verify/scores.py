@@ -10,7 +10,7 @@ import numpy as np
 Scores = Callable[[np.ndarray], np.ndarray]
 """Token ids (batch, length) to scores (batch, length, tokens)."""
 
-_SCORES_AT_ONCE = 1 << 22  # beyond, fresh pages take as long as the arithmetic
+_SCORES_AT_ONCE = 1 << 20  # beyond, fresh pages take as long as the arithmetic
 _SOME = 16
 
 
