@@ -29,8 +29,9 @@ STEP = """
 from beside import decay
 
 def step(state, x, dt, A, B, C):
+    dtype, (x, dt, B, C) = x.dtype, (m.float() for m in (x, dt, B, C))
     state.copy_(state * decay(dt, A) + (dt * x)[..., None] * B[:, None])
-    return (state * C[:, None]).sum(-1)
+    return (state * C[:, None]).sum(-1).to(dtype)
 
 def wrong(state, x, dt, A, B, C):
     return 2 * step(state, x, dt, A, B, C)
