@@ -1,7 +1,7 @@
 # make demo    build the MQAR construction and show its sizes, margin and domain
 # make nearest FILE=compiler/passes/schedule.py   run the tests nearest to a file
 # make quick   run one test of each file; TOUCHED=1 names the modules of which no function ran
-# make test    run every test; of those with many cases as many as take half a second, spread over all
+# make test    run every test; of those with many cases as many as take a quarter of a second
 # make whole   run every case of every test
 # make check   run ruff and mypy, which change nothing here
 # make bench   time the scan and the start of the command; keep how costs grow

@@ -104,9 +104,9 @@ class Double:
     """Floats of 64 bits, for random operands that are held to a tolerance of float32."""
 
     of = staticmethod(float)
-    exp = staticmethod(lambda x: math.exp(x))
+    exp = staticmethod(lambda x: math.exp(x) if x < 88.72 else math.inf)  # as float32 has it
     softplus = staticmethod(lambda x: x if x > 40 else math.log1p(math.exp(x)))
-    silu = staticmethod(lambda x: x / (1 + math.exp(-x)))
+    silu = staticmethod(lambda x: x / (1 + math.exp(-x)) if x > -700 else 0.0)
     norm_factor = staticmethod(lambda mean_square, eps: 1 / math.sqrt(mean_square + eps))
 
 
@@ -312,4 +312,10 @@ def delta_rule(
 def _unit(kind: Any, m: Numbers, normed: bool) -> Numbers:
     if not normed:
         return m
-    return m * _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None]
+    return _plain(m * _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None])
+
+
+def _plain(values: Numbers) -> Numbers:
+    """Fractions that are integers as integers, which are added some ten times faster."""
+    plain = lambda x: x.numerator if type(x) is Fraction and x.denominator == 1 else x
+    return np.frompyfunc(plain, 1, 1)(values)

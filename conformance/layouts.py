@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +12,13 @@ from torch import Tensor
 
 from conformance.loader import Case
 
-BESIDE = 3.0  # what stands beside a view; a kernel that reads past its operand finds it
+BESIDE = math.nan  # what stands beside a view: a kernel that reads past its operand finds it, also 0 times it
 _MULTIPLE = 16  # a row of a projection begins at a multiple of it
 _VIEWED = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z", "step": "x z B C state"}
-_HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": -1, "step": 1}
-_TIME = {"selective_scan": -1, "ssd": 1, "conv": -1}
+_VIEWED |= {"delta_rule": "q k v g beta"}
+_HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": -1, "step": 1, "delta_rule": 2}
+_TIME = {"selective_scan": -1, "ssd": 1, "conv": -1, "delta_rule": 1}
+_TIME_BEHIND = {"ssd", "delta_rule"}  # channels are last there, and exchanged with time
 
 
 def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +44,7 @@ def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
     if layout == "shared":  # not what is written to
         return m[:1].expand_as(m) if name != "state" and bool((m == m[:1]).all()) else m
     if layout == "exchanged":
-        time, channels = _TIME[op], -1 if op == "ssd" else 1
+        time, channels = _TIME[op], -1 if op in _TIME_BEHIND else 1
         stored = m.movedim(time, channels)
         room = torch.full_like(stored[..., :1], BESIDE).expand(*stored.shape[:-1], -stored.shape[-1] % _MULTIPLE)
         return torch.cat([stored, room], -1).narrow(-1, 0, stored.shape[-1]).movedim(channels, time)
@@ -55,4 +58,4 @@ def is_clean_beside(view: Tensor) -> bool:
     if base is None:
         return True
     axis = _HALVED["step"]
-    return bool((base.narrow(axis, 0, base.shape[axis] - view.shape[axis]) == BESIDE).all())
+    return bool(base.narrow(axis, 0, base.shape[axis] - view.shape[axis]).isnan().all())

@@ -17,7 +17,7 @@ gc.set_threshold(100_000, 20, 100)  # the tests are read: what is made by that s
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one test of each file: the one marked quick, or the first")
-    parser.addoption("--spread", action="store_true", help="of many cases as many as take half a second")
+    parser.addoption("--spread", action="store_true", help="of many cases as many as take a quarter of a second")
     parser.addoption("--touched", action="store_true", help="name the modules of the project of which no function ran")
 
 

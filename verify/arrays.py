@@ -23,14 +23,11 @@ def read_arrays(path: Path, names: Sequence[str], what: str) -> list[np.ndarray]
     needed = f"an .npz file with the arrays {', '.join(names)} is needed"
     try:
         with zipfile.ZipFile(path) as archive:
-            held = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-            missing = [name for name in names if name not in held]
-            if missing:
-                raise ValueError(f"{what} has no array {missing[0]}, and {needed}")
-            for name in names:
-                with archive.open(held[name]) as part:
+            parts = {name: _part(archive, name, what, needed) for name in names}
+            for name, info in parts.items():
+                with archive.open(info) as part:
                     _check_header(part, f"{what}: {name}")
-        return _loaded(path, names, what)
+            return [_array(archive, info, what) for info in parts.values()]
     except OSError as reason:
         why = (reason.strerror or str(reason)).lower()
         raise ValueError(f"{what} cannot be read: {why}") from None
@@ -38,10 +35,20 @@ def read_arrays(path: Path, names: Sequence[str], what: str) -> list[np.ndarray]
         raise ValueError(f"{what} is damaged, or no .npz file, and {needed} ({_line(reason)})") from None
 
 
-def _loaded(path: Path, names: Sequence[str], what: str) -> list[np.ndarray]:
-    with np.load(path, allow_pickle=False) as arrays:
+def _part(archive: zipfile.ZipFile, name: str, what: str, needed: str) -> zipfile.ZipInfo:
+    """The one member that is this array."""
+    found = [info for info in archive.infolist() if info.filename in (name, f"{name}.npy")]
+    if len(found) != 1:
+        told = f"more than one array {name}" if found else f"no array {name}"
+        raise ValueError(f"{what} has {told}, and {needed}")
+    return found[0]
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, what: str) -> np.ndarray:
+    """The numbers of the member whose header was checked: no reader looks it up by its name again."""
+    with archive.open(info) as part:
         try:
-            return [np.asarray(arrays[name]) for name in names]
+            return npy.read_array(part, allow_pickle=False)
         except ValueError as reason:  # fewer bytes than the header tells
             raise ValueError(f"{what} is cut: {_line(reason)}") from None
 

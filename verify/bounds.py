@@ -70,10 +70,12 @@ def mqar_theorem3(kappa: int, vocab: int, key_code: int | None = None, form: str
 def mqar_theorem4(kappa: int, vocab: int) -> SizeBound:
     """Theorem 4 (S4D mixer with gate): d_model <= kappa * p + 1, d_state = 1, p = code_length(vocab).
 
-    The paper has d = O(kappa log V), N = 1. Lanes: one value code per key, one constant.
+    The paper has d = O(kappa log V), N = 1. Lanes: one value code per key, one constant; the embedding has key, value
+    code and constant beside each other, which for one key is a lane more.
     """
     _at_least_one(kappa, vocab)
-    return SizeBound(kappa * code_length(vocab) + 1, 1)
+    p = code_length(vocab)
+    return SizeBound(max(kappa * p, kappa + p) + 1, 1)
 
 
 @dataclass(frozen=True)

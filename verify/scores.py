@@ -10,7 +10,7 @@ import numpy as np
 Scores = Callable[[np.ndarray], np.ndarray]
 """Token ids (batch, length) to scores (batch, length, tokens)."""
 
-_SCORES_AT_ONCE = 1 << 22  # beyond, fresh pages take as long as the arithmetic
+_SCORES_AT_ONCE = 1 << 20  # beyond, fresh pages take as long as the arithmetic
 _SOME = 16
 
 
@@ -115,8 +115,4 @@ def _words(part: np.ndarray) -> np.ndarray:
 def _hashes(words: np.ndarray) -> np.ndarray:
     """(n,) uint64, a sum of odd multiples of the words, modulo 2^64."""
     drawn = np.random.default_rng(0).integers(0, 2**64, words.shape[1], dtype=np.uint64)
-    factors = np.bitwise_or(drawn, np.uint64(1))
-    found = np.zeros(len(words), dtype=np.uint64)
-    for i, column in enumerate(words.T):
-        found += column.astype(np.uint64) * factors[i]
-    return found
+    return np.einsum("ij,j->i", words.astype(np.uint64), np.bitwise_or(drawn, np.uint64(1)))

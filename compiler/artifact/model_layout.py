@@ -61,10 +61,9 @@ def _tokens(tokens: Sequence[str]) -> Axis:
 def _scores(compiled: Compiled) -> Axis:
     """The rows of the head: a score for each token where there is one, else a number of the output."""
     output, alphabet = compiled.core.output, compiled.source.alphabet
-    places = numbered(output, range(output.width))
     if alphabet is not None and output.width == alphabet.size:
-        places = [
-            replace(place, name=f"score of {token}", text="what the head answers")
-            for place, token in zip(places, alphabet.tokens, strict=True)
-        ]
+        said = enumerate(alphabet.tokens)
+        places = [Coordinate(f"score of {token}", output, i, text="what the head answers") for i, token in said]
+    else:
+        places = numbered(output, range(output.width))
     return axis("score", output.width, places)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from compiler.automata.signs import RESERVED, WORDS, letters_of
+from compiler.automata.signs import RESERVED, WORDS, read_signs
 from compiler.automata.table import MOST_STATES, NO, YES, Table
+
+_MOST_WORK = 1 << 22  # states of the library's automaton that are looked at, for every set of them and every letter
 
 
 def regex_table(expression: str, letters: str = "") -> Table:
@@ -14,7 +17,7 @@ def regex_table(expression: str, letters: str = "") -> Table:
     letters: the alphabet; by default those that the expression names. ValueError, in one sentence, where it has none,
     where a letter is not of the alphabet, and where the automaton grows too large.
     """
-    named = letters_of(expression)
+    named = read_signs(expression)[0]
     alphabet = tuple(dict.fromkeys(letters)) or tuple(sorted(named))
     odd = sorted(named - set(alphabet))
     if odd:
@@ -44,35 +47,34 @@ def _read(expression: str, alphabet: tuple[str, ...]) -> Any:
 
 def _subsets(choices: Any, alphabet: tuple[str, ...]) -> Table:
     """The states that it can be in at once, as states."""
-    moves = choices.transitions
-    silent: dict[Any, frozenset] = {}
+    moves, work = choices.transitions, 0
 
-    def closed(states: Any) -> frozenset:
-        found, waiting = set(states), list(states)
+    def closed(states: Iterable[Any]) -> frozenset:
+        nonlocal work
+        found = set(states)
+        waiting = list(found)
         while waiting:
             for to in moves.get(waiting.pop(), {}).get("", ()):
                 if to not in found:
                     found.add(to)
                     waiting.append(to)
+        work += len(found)
         return frozenset(found)
 
-    for state in choices.states:
-        silent[state] = closed([state])
-    start = silent[choices.initial_state]
+    start = closed([choices.initial_state])
     place, sets = {start: 0}, [start]
     following: list[tuple[int, ...]] = []
     for here in sets:
         row = []
         for letter in alphabet:
-            to = frozenset().union(*(silent[t] for s in here for t in moves.get(s, {}).get(letter, ())))
+            to = closed(t for s in here for t in moves.get(s, {}).get(letter, ()))
             if to not in place:
                 place[to] = len(sets)
                 sets.append(to)
             row.append(place[to])
         following.append(tuple(row))
-        if len(sets) > MOST_STATES:
-            raise ValueError(
-                f"the automaton of the expression has more than {MOST_STATES} states; choose a simpler one"
-            )
+        if len(sets) > MOST_STATES or work > _MOST_WORK:
+            told = f"more than {MOST_STATES} states" if len(sets) > MOST_STATES else "too many states to be found"
+            raise ValueError(f"the automaton of the expression has {told}; choose a simpler one")
     outputs = tuple(YES if here & choices.final_states else NO for here in sets)
     return Table(alphabet, tuple(following), 0, outputs, tuple(f"q{i}" for i in range(len(sets))))

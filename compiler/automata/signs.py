@@ -7,56 +7,94 @@ What others read in another way than automata-lib, or what it reads wrongly, is 
 from __future__ import annotations
 
 import re
-from math import prod
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-MOST_CHARACTERS, MOST_REPEATS = 2000, 4096
+MOST_CHARACTERS, MOST_CHOICES = 2000, 1 << 17
 RESERVED = "*+?|&^(){}[].\\, "
 WORDS = "letters, | ( ) * + ? {m,n} [a-c] . (any letter), & (both) and ^ (shuffle)"
 _SIGN = re.compile(r"\[\^?(?P<held>[^][]*)\]|\{(?P<times>[^{}]*)\}|(?P<one>[^][{}])", re.DOTALL)
 _TIMES = re.compile(r"(?P<least>[0-9]*)(?P<comma>,)?(?P<most>[0-9]*)")
-_JOINING, _REPEATING = "|&^", "*+?"
+_JOINING, _REPEATING = frozenset("|&^"), frozenset("*+?")
 
 
-def letters_of(expression: str) -> set[str]:
-    """The letters that an expression names; ValueError, in one sentence, for a sign that is refused."""
+@dataclass
+class _Level:
+    """What stands in one pair of parentheses, as far as it was read: how many states its parts take, at most.
+
+    joined: the sign between its parts; done: those before the last such sign; part: the one behind it without its last
+    atom, which a repetition takes anew.
+    """
+
+    joined: str = ""
+    done: int | None = None
+    part: int = 0
+    atom: int = 0
+
+    def add(self, states: int) -> None:
+        self.part, self.atom = self.part + self.atom, states
+
+    def repeat(self, times: int) -> None:
+        self.atom = self.atom * times + 1
+
+    def join(self, sign: str) -> None:
+        self.joined, self.done, self.part, self.atom = sign, self.states, 0, 0
+
+    @property
+    def states(self) -> int:
+        here = self.part + self.atom
+        if self.done is None:
+            return here
+        return self.done + here + 1 if self.joined == "|" else self.done * here
+
+
+def read_signs(expression: str) -> tuple[set[str], int]:
+    """The letters that an expression names, and how many states the library makes of it, at most.
+
+    ValueError, in one sentence, for a sign that is refused, and where there would be too many states.
+    """
     if len(expression) > MOST_CHARACTERS:
         raise ValueError(f"the expression has {len(expression)} characters, and {MOST_CHARACTERS} are the most")
     if "\\" in expression:
         raise ValueError(f"the expression {expression!r} holds a backslash; it may hold {WORDS}")
     found: set[str] = set()
-    joined = [""]  # the sign between the parts of each parenthesis that is open
-    end, repeats, repeated = 0, [1], ""
+    levels, repeated = [_Level()], ""
+    for sign in _signs(expression):
+        one, level = sign["one"], levels[-1]
+        repeats = sign["times"] is not None or one in _REPEATING
+        if repeats and repeated:
+            told = f"repeats by {repeated} and at once by {sign[0]}, which not all read alike"
+            raise ValueError(f"the expression {expression!r} {told}; put parentheses around what is repeated first")
+        if one in _JOINING and level.joined not in ("", one):
+            told = f"joins parts by {level.joined} and by {one}, of which neither comes first"
+            raise ValueError(f"the expression {expression!r} {told}; put parentheses around what belongs together")
+        repeated = sign[0] if repeats else ""
+        if repeats:
+            level.repeat(_repeats(expression, sign[0], sign["times"]))
+        elif one in _JOINING:
+            level.join(one)
+        elif one == "(":
+            levels.append(_Level())
+        elif one == ")":
+            level = levels.pop() if len(levels) > 1 else level  # the library says what is wrong with one too many
+            levels[-1].add(max(1, level.states))
+        else:
+            level.add(2)
+            found |= {one} - set(RESERVED) if one else _held(expression, sign[0], sign["held"])
+        if levels[-1].states > MOST_CHOICES:
+            told = f"would have more than {MOST_CHOICES} states as it is written"
+            raise ValueError(f"the automaton of the expression {told}; repeat, mix or intersect less")
+    return found, max(1, levels[-1].states)
+
+
+def _signs(expression: str) -> Iterator[re.Match[str]]:
+    end = 0
     while end < len(expression):
         sign = _SIGN.match(expression, end)
         if sign is None:
             raise ValueError(f"the expression {expression!r} holds {expression[end]!r} alone; it may hold {WORDS}")
-        end, one = sign.end(), sign["one"]
-        if sign["times"] is not None or one and one in _REPEATING:
-            if repeated:
-                told = f"repeats by {repeated} and at once by {sign[0]}, which not all read alike"
-                raise ValueError(f"the expression {expression!r} {told}; put parentheses around what is repeated first")
-            repeated = sign[0]
-            repeats.append(_repeats(expression, sign[0], sign["times"]))
-            continue
-        repeated = ""
-        if sign["held"] is not None:
-            found |= _held(expression, sign[0], sign["held"])
-        elif one == "(":
-            joined.append("")
-        elif one == ")":
-            joined = joined[:-1] or [""]
-        elif one in _JOINING:
-            if joined[-1] not in ("", one):
-                told = f"joins parts by {joined[-1]} and by {one}, of which neither comes first"
-                raise ValueError(f"the expression {expression!r} {told}; put parentheses around what belongs together")
-            joined[-1] = one
-        elif one not in RESERVED:
-            found.add(one)
-    if prod(repeats) > MOST_REPEATS:
-        raise ValueError(
-            f"the repetitions of the expression multiply to {prod(repeats)}, and {MOST_REPEATS} are the most"
-        )
-    return found
+        end = sign.end()
+        yield sign
 
 
 def _repeats(expression: str, sign: str, times: str | None) -> int:

@@ -15,7 +15,7 @@ from compiler.language.types import Bool, OneHot
 _IN_WORDS = {"cumsum": "sum so far", "gatesum": "gated sum"}  # symbols that are no words
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Coordinate:
     """A named place. What stands there physically is unit times the number that it means.
 

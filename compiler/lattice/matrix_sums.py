@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import blake2b
 
 import numpy as np
 from scipy import sparse
@@ -42,10 +43,11 @@ class MatrixSums:
         self.size = np.abs(matrix.data)
         self.positive = matrix.data > 0
         per_row = np.diff(matrix.indptr)
-        self.rows = np.repeat(np.arange(self.height), per_row)
+        self.rows = np.repeat(np.arange(self.height, dtype=np.int32), per_row)
         self.terms = int(per_row.max(initial=0))
-        self.units = array_units(matrix.data)
-        self.grain = float(self.units.min(initial=np.inf))
+        units = array_units(matrix.data)
+        self.grain = float(units.min(initial=np.inf))
+        self.units = units if (units != self.grain).any() else np.array(self.grain)  # one for all entries, where equal
         self.largest = np.zeros(self.height)
         np.maximum.at(self.largest, self.rows, self.size)
         sums = np.bincount(matrix.indices, self.size, 1)
@@ -100,7 +102,7 @@ class MatrixSumsCache:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[sparse.csr_array, MatrixSums]] = {}
-        self._equal: dict[tuple, MatrixSums] = {}
+        self._equal: dict[bytes, MatrixSums] = {}
 
     def __call__(self, matrix: sparse.csr_array) -> MatrixSums:
         if id(matrix) not in self._known:
@@ -108,7 +110,15 @@ class MatrixSumsCache:
         return self._known[id(matrix)][1]
 
     def _of_equal(self, matrix: sparse.csr_array) -> MatrixSums:
-        content = (matrix.shape, *(part.tobytes() for part in (matrix.indptr, matrix.indices, matrix.data)))
+        content = _digest(matrix)
         if content not in self._equal:
             self._equal[content] = MatrixSums(matrix)
         return self._equal[content]
+
+
+def _digest(matrix: sparse.csr_array) -> bytes:
+    """The same for equal matrices; their numbers would be kept a second time."""
+    found = blake2b(repr((matrix.shape, matrix.nnz, matrix.indices.dtype)).encode())
+    for part in (matrix.indptr, matrix.indices, matrix.data):
+        found.update(part.tobytes())
+    return found.digest()

@@ -49,5 +49,8 @@ def array_unit(values: np.ndarray) -> Fraction:
 
 def array_divisor(values: np.ndarray) -> Fraction:
     """The largest number of which all the floats are integer multiples (0 for no nonzero one)."""
+    sizes = np.abs(values)
+    if sizes.size and (sizes == sizes.flat[0]).all():
+        return Fraction(float(sizes.flat[0]))
     unit = array_unit(values)
     return gcd(*(int(Fraction(float(v)) / unit) for v in np.unique(values))) * unit if unit else unit

@@ -11,10 +11,7 @@ from conformance.cases.scans import scan_cases
 from conformance.loader import Case
 from conformance.stages import STAGES
 
-CROSSED = ("selective_scan", "ssd", "conv", "norm")
-"""The operations whose options are crossed as well."""
-
-OPERATIONS = (*CROSSED, "delta_rule")
+OPERATIONS = ("selective_scan", "ssd", "conv", "norm", "delta_rule")
 
 
 def cases(op: str, full: bool = False) -> list[Case]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from conformance.cases.curves import GATES, ULP
 from conformance.cases.draw import BF16, Draw, case
 from conformance.loader import Case
 
@@ -24,6 +25,8 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("window", "silu", "silu after the bias", 9, bias=True, silu=True)
     yield _conv("window", "swish", "swish, another name of silu", 9, bias=True, silu=True, activation="swish")
     yield _conv("batch", "batch", "rows of a batch do not meet", 7, batch=3, bias=True)
+    yield _conv("batch", "17 rows", "rows beyond a tile of 16", 5, batch=17)
+    yield _conv("occupancy", "300 channels", "channels beyond blocks of 128 and 256", 5, channels=300, bias=True)
     yield _conv("occupancy", "odd sizes", "the last channel of a tile", 6, channels=67, bias=True)
     yield _conv("last state", "short", "a window kept from fewer inputs than taps", 2, last=True)
     yield _conv("last state", "window kept", "the last d_conv − 1 inputs", 9, last=True, batch=2)
@@ -42,6 +45,12 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("precision", "wide window", wide, 7, initial=True, last=True, wide="initial_states")
     yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
     yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
+    yield _conv("dtype", "float16, window", "a window kept in float16", 9, last=True, dtype=torch.half, wide="x")
+    for dtype, of in ((BF16, "bfloat16"), (torch.half, "float16")):
+        asks = "taps times inputs, their sum and the bias are rounded once"
+        yield _conv(
+            "one rounding", f"{of}, products", asks, 9, bias=True, silu=True, dtype=dtype, wide="x", positive=True
+        )
     if full:
         yield _conv("chunk", "2500", "where blocks of positions meet", 2500, bias=True, silu=True)
 
@@ -64,10 +73,13 @@ def _conv(
     last: bool = False,
     dtype: torch.dtype = torch.float32,
     wide: str = "",
+    positive: bool = False,
 ) -> Case:
-    """wide: the operand whose numbers have 12 bits."""
+    """wide: the operand whose numbers have 12 bits, or all bits of the dtype. positive: whether taps and bias are, so
+    that silu leaves what it is given.
+    """
     draw = Draw(f"conv {name}")
-    scale = 128 if silu else 1
+    scale = 128 if silu and not positive else 1
     inputs: dict[str, Tensor] = {
         "x": scale * draw.integers((batch, channels, length), 9 if dtype == torch.float32 else 2),
         "weight": draw.integers((channels, taps), 3),
@@ -77,7 +89,9 @@ def _conv(
     if initial:
         inputs["initial_states"] = draw.integers((batch, channels, taps - 1), 9)
     if wide:
-        inputs[wide] = draw.wide(tuple(inputs[wide].shape))
+        inputs[wide] = draw.wide(tuple(inputs[wide].shape), dtype)
+    if positive:
+        inputs |= {key: draw.of((3, 5, 7), tuple(inputs[key].shape)) for key in ("weight", "bias")}
     if documents:  # how many positions have each number
         ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
@@ -97,9 +111,9 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     rows[1] = 0
     yield _norm("norm", "a row of zeros", "epsilon: 0 divided by its root is 0", [2.0**10], rows=rows)
     for level in (-4, -8, -12):
-        yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=True)
+        yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=_UNITS)
     given = "epsilon as it is given, and not 1e-5"
-    yield _norm("norm", "another epsilon", given, [2.0**-4], near=True, epsilon=1e-3)
+    yield _norm("norm", "another epsilon", given, [2.0**-4], near=_UNITS, epsilon=1e-3)
     positions = 2.0 ** (torch.arange(67) % 5)[:, None]
     yield _norm("batch", "rows", "each position has its own mean, beyond a block of 64 too", [2.0**10], rows=positions)
     levels = [2.0**8, 2.0**12]
@@ -107,16 +121,34 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     levels = [2.0**14, 2.0**9, 2.0**12, 2.0**10]
     yield _norm("groups", "four groups", "each group has its own mean", levels, group_size=8, z=True, weight=True)
     yield _norm("groups", "a group of zeros", "epsilon, in each group", [2.0**8, 0.0], group_size=8, z=True)
-    yield _norm("occupancy", "wide", "every channel counts in the mean", [2.0**10], width=320 if not full else 1536)
-    yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], width=67, weight=True)
+    yield _norm(
+        "occupancy", "wide", "every channel counts in the mean", [2.0**10], near=_UNITS, width=320 if not full else 1536
+    )
+    for where in ("first", "last"):
+        sparse = torch.zeros(3, _WIDEST)
+        sparse[:, : _WIDEST // 4] = 2
+        sparse = sparse if where == "first" else sparse.flip(1)
+        asks = "the mean is over every channel, also where most are 0"
+        yield _norm("occupancy", f"the {where} quarter", asks, [2.0**10], near=_UNITS, width=_WIDEST, rows=sparse)
+    yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], near=_UNITS, width=67, weight=True)
     yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], weight=True, wide="weight")
-    yield _norm("precision", "wide x", "all bits of an x of 12", [1.0], near=True, wide="x")
-    yield _norm("precision", "wide gate before", "all bits of a z of 12", [1.0], z=True, near=True, wide="z")
+    yield _norm("precision", "wide x", "all bits of an x of 12", [1.0], near=_UNITS, wide="x")
+    yield _norm("precision", "wide gate before", "all bits of a z of 12", [1.0], z=True, near=_UNITS, wide="z")
     yield _norm("precision", "wide gate after", "all bits of a z of 12", [2.0**10], z=True, before=True, wide="z")
     yield _norm("dtype", "bfloat16", "operands in bfloat16, the mean in float32", [2.0**10], weight=True, dtype=BF16)
     yield _norm(
         "dtype", "float16", "operands in float16, the mean in float32", [2.0**10], weight=True, dtype=torch.half
     )
+    curve = "silu to a few units in the last place, behind the norm"
+    yield _norm("accuracy", "curve of silu", curve, [2.0**10], z=True, before=True, gates=GATES, near=16 * ULP)
+    for dtype, of, bits in ((BF16, "bfloat16", 8), (torch.half, "float16", 11)):
+        asks = "the mean and its root are float32, and x times it is rounded once"
+        half_a_unit = 2.0**-bits * (1 + 2.0**-10)
+        yield _norm("one rounding", f"{of}, wide x", asks, [1.0], width=64, near=half_a_unit, wide="x", dtype=dtype)
+
+
+_WIDEST = 4096  # channels of a layer
+_UNITS = 2.0**-21  # a few in the last place of float32
 
 
 def _norm(
@@ -131,24 +163,25 @@ def _norm(
     weight: bool = False,
     z: bool = False,
     before: bool = False,
-    near: bool = False,
+    gates: Sequence[float] = (32.0, 64.0),
+    near: float = 0.0,
     epsilon: float = 1e-5,
     dtype: torch.dtype = torch.float32,
     wide: str = "",
 ) -> Case:
-    """x is ± its group's level everywhere, times `rows` (rows, 1 or width).
+    """x is ± its group's level everywhere, times `rows` (rows, 1 or width). gates: z of one position after the other.
 
-    near: to a few units in the last place. wide: the operand whose numbers have 12 bits.
+    near: how far y may be from it, as a part of it. wide: the operand whose numbers have 12 bits, or all of the dtype.
     """
     draw = Draw(f"norm {name}")
     width = group_size * len(levels) if group_size else width
-    rows = torch.ones(3, 1) if rows is None else rows
+    rows = torch.ones(max(3, len(gates)), 1) if rows is None else rows
     level = torch.tensor(levels).repeat_interleave(width // len(levels))
     inputs = {"x": (draw.integers((len(rows), width), 1) * level * rows)[None]}
     inputs["weight"] = draw.integers((width,), 9) if weight else torch.ones(width)
     if z:
-        inputs["z"] = torch.tensor([32.0, 64.0])[torch.arange(len(rows)) % 2][None, :, None].expand(1, -1, width)
+        inputs["z"] = torch.tensor(gates)[torch.arange(len(rows)) % len(gates)][None, :, None].expand(1, -1, width)
     if wide:
-        inputs[wide] = draw.wide(tuple(inputs[wide].shape))
+        inputs[wide] = draw.wide(tuple(inputs[wide].shape), dtype)
     options = {"eps": epsilon, "group_size": group_size or width, "norm_before_gate": before}
-    return case("norm", stage, name, asks, inputs, options, relative=2.0**-21 if near else 0.0, dtype=dtype)
+    return case("norm", stage, name, asks, inputs, options, relative=near, dtype=dtype)

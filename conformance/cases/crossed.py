@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conformance.cases import delta
 from conformance.cases.covering import covering
 from conformance.cases.draw import BF16, Draw, assemble, case
 from conformance.loader import Case
@@ -22,6 +23,7 @@ from conformance.loader import Case
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
 _CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chunks are its own
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
+DELTA_LENGTHS = (1, 15, 16, 17, 63, 64, 65, 128, 129)  # whose equations take longer
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
 STRENGTH = 3
 _DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
@@ -34,10 +36,12 @@ _SIZES: dict[
     "selective_scan": [_PLAIN, (6, 1, 3)],
     "ssd": [_PLAIN, (6, 1, 3)],
     "conv": [8, 12, 64],
+    "delta_rule": [(1, 4, 3), (2, 16, 5)],
 }
 _WIDE_SIZES = {  # a tile of 16 and what is usual, then columns and channels of a head beyond it and no multiple of it
     "selective_scan": [(4, 2, 16), (6, 1, 17), (10, 1, 24), (14, 1, 40), (2, 9, 5)],
     "ssd": [(2, 64, 16), (4, 3, 64), (6, 20, 5), (2, 17, 20), (10, 3, 24)],
+    "delta_rule": [(1, 16, 40), (3, 64, 9), (1, 256, 2)],
 }
 
 Factors = dict[str, Sequence[Any]]
@@ -48,7 +52,7 @@ Option = tuple[str, Any]
 @cache
 def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS) -> list[Case]:
     """The crossed cases of an operation; without: values that its factors do not take."""
-    render = {"conv": _conv, "norm": _norm}.get(op, _scan)
+    render = {"conv": _conv, "norm": _norm, "delta_rule": _delta}.get(op, _scan)
     found = []
     for factors in filter(None, (factors_of(op, lengths), wide_factors_of(op, lengths))):
         kept = {name: [v for v in values if (name, v) not in without] for name, values in factors.items()}
@@ -58,9 +62,11 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
 
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed; the first value of a factor is what every kernel takes."""
-    if op == "delta_rule":
-        return {}
     common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
+    if op == "delta_rule":
+        start = ["nothing", "state", "pieces", "documents"]
+        own: Factors = {"length": DELTA_LENGTHS, "start": start, "normed": [False, True], "last state": [False, True]}
+        return common | own | {"spread": [1, 2, 3], "sizes": _SIZES[op], "chunk": [64, 16, 128]}
     if op == "norm":
         return common | {
             "length": (1, 3, 5),
@@ -87,7 +93,7 @@ def wide_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
         return {}
     few = [length for length in WIDE_LENGTHS if length <= max(lengths)]
     found = dict(factors_of(op)) | {"length": few, "sizes": _WIDE_SIZES[op]}
-    return found | ({"chunk": [16, 8]} if op == "ssd" else {})
+    return found | ({"chunk": [16, 8]} if "chunk" in found else {})
 
 
 def _name(row: Mapping[str, Any]) -> str:
@@ -103,6 +109,8 @@ def _name(row: Mapping[str, Any]) -> str:
                 said += [] if value == "nothing" else [f"initial {value}" if value.startswith("state") else value]
             case "sizes":
                 said += [] if value in (_PLAIN, 8) else [_sized(value)]
+            case "spread":
+                said += [f"{value} heads of v for each of k"] if value > 1 else []
             case "chunk":
                 said.append(f"chunks of {value}")
             case _:
@@ -228,17 +236,32 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
     return _common({**row, "start": "nothing", "last state": False}, op, inputs, options)
 
 
+def _delta(op: str, row: Mapping[str, Any]) -> Case:
+    """Keys and queries of one place, and writes of every kind."""
+    heads, keys, values = row["sizes"]
+    name, documents = _name(row), _documents(row)
+    return delta.rendered(
+        delta.Row(
+            stage="crossing", name=name, asks=f"these together: {name}", length=row["length"], heads=heads, keys=keys,
+            values=values, spread=row["spread"], batch=row["batch"], beta=delta.ANY, g=delta.RARELY,
+            normed=row["normed"], initial=20 if row["start"] in ("state", "pieces") else 0, cuts=tuple(_cuts(row)),
+            documents=tuple(documents[0]) if documents else (), chunk=row["chunk"], last=row["last state"],
+            dtype=_DTYPES[row["dtype"]], views=row["views"],
+        )
+    )  # fmt: skip
+
+
 def varied(op: str) -> Iterator[Option]:
     """Every value of a factor that a kernel may not take."""
     for name, values in factors_of(op).items():
-        if name not in ("length", "chunk", "last state", "sizes"):
+        if name not in ("length", "chunk", "last state", "sizes", "spread"):
             yield from ((name, value) for value in values[1:])
 
 
 def options_of(case: Case) -> frozenset[Option]:
     """The values of factors that a case has, of those that not every kernel takes."""
     inputs, options, op = case.inputs, case.options, case.op
-    operand = inputs["u" if op == "selective_scan" else "x"]
+    operand = inputs[{"selective_scan": "u", "delta_rule": "v"}.get(op, "x")]
     found: dict[str, Any] = {"dtype": str(operand.dtype).removeprefix("torch."), "batch": min(2, len(operand))}
     state, packed = bool(_STATES & inputs.keys()), "seq_idx" in inputs
     begun = " and ".join([*["state"] * state, *["documents"] * packed]) or "nothing"
@@ -254,6 +277,8 @@ def options_of(case: Case) -> frozenset[Option]:
         found["groups"] = min(2, B.shape[2] if op == "ssd" else B.shape[1] if B.dim() == 4 else 1)
     if op == "conv":
         found |= {"activation": options["activation"], "taps": inputs["weight"].shape[1]}
+    if op == "delta_rule":
+        found["normed"] = options["use_qk_l2norm_in_kernel"]
     if op == "norm":
         found["groups"] = min(2, operand.shape[-1] // options["group_size"])
         found["gate"] = "after" if options["norm_before_gate"] else "before"

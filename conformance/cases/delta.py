@@ -2,27 +2,32 @@
 
 A write with a key of one place, β = 1, puts a value in the place of another; with β = 2 it turns the place's sign as
 well, x → 2 v − x. A key of ½ at four places reflects: where the state holds (x, x) at two of them and (−x, −x) at the
-other two, they change places, so a state of such pairs stays one of small integers for ever. Keys and queries are
-lengths 1 already, or in the stage *norm* 64 times as long. d_k is a power of 4, whose root is a power of two.
+other two, they change places, so a state of such pairs stays one of small integers for ever. Keys and queries have
+the length 1 already, or, where they are normed, `LONG`. d_k is a power of 4, whose root is a power of two, but where
+y is held to a tolerance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from conformance.cases.draw import BF16, Draw, case
+from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP
+from conformance.cases.draw import BF16, LAYER, Draw, case
 from conformance.loader import Case
 
 KEEP, ERASE = 0.0, -256.0
 OVERWRITE, REFLECT = (1.0,), (2.0,)
 ANY = (0.0, 1.0, 1.0, 2.0)
 RARELY = (KEEP,) * 15 + (ERASE,)
+LONG = 2.0**10
+_UNITS = 2.0**-21  # a few in the last place of float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +37,10 @@ class Row:
     heads: of q and k; values: channels of v; spread: heads of v for each of q and k.
     beta, g: what these are drawn from.
     swaps: keys of ½ at four places, over a state of pairs that the first steps write. places: how many places keys
-    of one place are drawn from. u: the largest v. normed: whether q and k are normed inside, and 64 times as long.
-    wide: the operand whose numbers have 12 bits.
+    of one place are drawn from. u: the largest v. normed: whether q and k are normed inside, and `LONG` times as long.
+    wide: the operand whose numbers have 12 bits, or all bits of the dtype. near: how far y may be, as a part of it.
+    zeros: whether every third key and every fifth query is 0. level: a factor of all keys and queries.
+    views: how operands lie in memory.
     """
 
     stage: str
@@ -52,12 +59,29 @@ class Row:
     places: int = 2
     swaps: bool = False
     normed: bool = False
+    near: float = 0.0
+    zeros: bool = False
+    level: float = 1.0
+    views: bool | str = False
     initial: int = 0
     cuts: tuple[int, ...] = ()
     documents: tuple[int, ...] = ()
     chunk: int = 64
     last: bool = False
     dtype: torch.dtype = torch.float32
+
+
+def _narrow(dtype: torch.dtype) -> Iterator[Row]:
+    """A state has more bits than the operands beside it."""
+    of, row = str(dtype).removeprefix("torch."), partial(Row, stage="dtype", last=True, dtype=dtype)
+    yield row(
+        name=f"{of}, initial state", asks="an initial state is float32", length=3, initial=1, beta=(0.0,),
+        wide="initial_state",
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, state", asks="a state is float32, and y is rounded once", length=5, u=1, places=1, beta=REFLECT,
+        wide="v",
+    )  # fmt: skip
 
 
 ROWS = (
@@ -78,7 +102,24 @@ ROWS = (
         *(), stage="norm", name="norm", asks="q and k over the root of their sums of squares", length=12, normed=True,
         beta=ANY,
     ),
+    Row(
+        *(), stage="norm", name="zeros", asks="a key or a query of zeros stays one: epsilon below the root", length=15,
+        normed=True, beta=ANY, zeros=True,
+    ),
+    Row(
+        *(), stage="accuracy", name="short keys", asks="epsilon, added to the sum of squares", length=1, normed=True,
+        places=1, level=2.0**-20, near=_UNITS,
+    ),
+    Row(
+        *(), stage="accuracy", name="root of 8", asks="q over the root of d_k = 8, no power of two", length=9, keys=8,
+        beta=ANY, near=4 * _UNITS,
+    ),
+    Row(
+        *(), stage="accuracy", name="root of 96", asks="q over the root of d_k = 96", length=9, keys=96, beta=ANY,
+        near=4 * _UNITS,
+    ),
     Row(stage="batch", name="batch", asks="each row has its own k, β, g and state", length=9, batch=3, beta=ANY),
+    Row(stage="batch", name="17 rows", asks="rows beyond a tile of 16", length=3, batch=17, beta=ANY, heads=1),
     Row(stage="groups", name="shared keys", asks="heads 2i, 2i + 1 of v share head i of q and k", length=9, spread=2),
     Row(
         *(), stage="occupancy", name="odd sizes", asks="the last head and channel of a tile", length=5, heads=5,
@@ -87,6 +128,14 @@ ROWS = (
     Row(
         *(), stage="occupancy", name="64 keys", asks="the last place of a key", length=60, heads=1, keys=64, places=64,
         values=2,
+    ),
+    Row(
+        *(), stage="occupancy", name="256 keys", asks="places of a key beyond tiles of 64 and 128", length=60, heads=1,
+        keys=256, places=256, values=2,
+    ),
+    Row(
+        *(), stage="occupancy", name="160 channels", asks="channels of v beyond tiles of 32, 64 and 128", length=3,
+        heads=1, values=160,
     ),
     Row(stage="chunk", name="16 and one", asks="a second chunk of one step", length=17, chunk=16, beta=ANY, g=RARELY),
     Row(stage="chunk", name="64 and one", asks="a second chunk of one step", length=65, beta=ANY, g=RARELY),
@@ -98,6 +147,8 @@ ROWS = (
         length=300, beta=REFLECT, keys=16, swaps=True,
     ),
     Row(stage="last state", name="state after one", asks="the state after the last step", length=1, last=True),
+    Row(stage="last state", name="state after 64", asks="a full chunk", length=64, beta=ANY, g=RARELY, last=True),
+    Row(stage="last state", name="state after 128", asks="full chunks", length=128, beta=ANY, g=RARELY, last=True),
     Row(
         *(), stage="last state", name="state after 70", asks="the state after the last step, not of padding behind it",
         length=70, last=True, beta=ANY, g=RARELY,
@@ -130,20 +181,30 @@ ROWS = (
         *(), stage="precision", name="wide state", asks="all bits of a state of 13", length=70, u=4095,
         beta=(0.0, 0.0, 1.0),
     ),
+    Row(
+        *(), stage="accuracy", name="curve of exp", asks="exp to a few units in the last place", length=1, batch=17,
+        heads=4, initial=25, beta=(0.0,), g=tuple(EXPONENTS[:-2]), near=_UNITS * 16,
+    ),
+    Row(
+        *(), stage="accuracy", name="half-life", asks="a decay near 1 that keeps its half-life over 192 steps",
+        length=HALF_LIFE_LENGTH, initial=25, beta=(0.0,), g=tuple(-rate for rate in HALF_LIVES) + (-(2.0**-14),),
+        near=HALF_LIFE_LENGTH * 4 * ULP,
+    ),
     Row(stage="dtype", name="bfloat16", asks="operands in bfloat16", length=20, beta=ANY, g=(KEEP, ERASE), dtype=BF16),
     Row(
         *(), stage="dtype", name="float16", asks="operands in float16", length=20, beta=ANY, g=(KEEP, ERASE),
         dtype=torch.half,
     ),
-)  # fmt: skip
+) + tuple(row for dtype in (BF16, torch.half) for row in _narrow(dtype))  # fmt: skip
 
 
 def delta_cases() -> Iterator[Case]:
     for row in ROWS:
-        yield _rendered(row)
+        yield rendered(row)
 
 
-def _rendered(row: Row) -> Case:
+def rendered(row: Row) -> Case:
+    """The case of a row, its numbers drawn from its name."""
     draw = Draw(f"delta {row.name}")
     time, heads = (row.batch, row.length), row.heads * row.spread
     v = draw.integers((*time, heads, row.values), row.u)
@@ -154,24 +215,30 @@ def _rendered(row: Row) -> Case:
         beta[:, : row.keys] = 1
     inputs = {"q": q, "k": k, "v": v, "g": draw.of(row.g, (*time, heads)), "beta": beta}
     if row.normed:
-        inputs |= {"q": 64 * q, "k": 64 * k}
+        inputs |= {"q": LONG * row.level * q, "k": LONG * row.level * k}
+    if row.zeros:
+        inputs["k"][:, ::3], inputs["q"][:, ::5] = 0, 0
     if row.initial:
         inputs["initial_state"] = draw.integers((row.batch, heads, row.keys, row.values), row.initial)
     if row.wide:
-        inputs[row.wide] = inputs[row.wide] * draw.wide(tuple(inputs[row.wide].shape))
+        inputs[row.wide] = inputs[row.wide] * draw.wide(
+            tuple(inputs[row.wide].shape), row.dtype if row.wide in LAYER else torch.float32
+        )
     if row.wide == "beta":  # between 0 and 2, as ever
         inputs["beta"] = inputs["beta"] / 2048
     if row.documents:
         inputs["seq_idx"] = torch.tensor(
-            [[i for i, length in enumerate(row.documents) for _ in range(length)]], dtype=torch.int32
+            [[i for i, length in enumerate(row.documents) for _ in range(length)]] * row.batch, dtype=torch.int32
         )
     options: dict[str, Any] = {"chunk_size": row.chunk, "use_qk_l2norm_in_kernel": row.normed}
     options |= {"cuts": list(row.cuts)} if row.cuts else {}
+    options |= {"views": row.views} if row.views else {}
     borders = {"cut": list(row.cuts), "document": list(accumulate(row.documents))[:-1]}
     borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
     return case(
         "delta_rule", row.stage, row.name, row.asks, inputs, options, last_state=row.last, dtype=row.dtype,
-        borders={what: places for what, places in borders.items() if places}, documents=row.documents,
+        borders={what: places for what, places in borders.items() if places}, relative=row.near,
+        documents=row.documents if row.batch == 1 and not row.initial else (),
     )  # fmt: skip
 
 

@@ -16,6 +16,10 @@ from conformance.kernel import piece
 from conformance.loader import HOW, Case
 
 BF16 = torch.bfloat16
+BITS = {torch.float32: 12, BF16: 8, torch.half: 11}
+"""Of a wide operand: one more than TF32 and half have, and all that a narrow dtype has."""
+LAYER = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias", "q", "k", "v", "g", "beta")
+"""Operands that a layer computes for every position, or has in its dtype; the others are float32 beside any."""
 
 
 class Draw:
@@ -29,9 +33,10 @@ class Draw:
         size = self.random.randint(1, most + 1, size=shape)
         return torch.from_numpy((size * self.random.choice([-1, 1], size=shape)).astype(np.float32))
 
-    def wide(self, shape: tuple[int, ...]) -> Tensor:
-        """Odd integers of 2049 … 4095: each needs 12 bits, one more than TF32 and half have."""
-        return torch.from_numpy((2 * self.random.randint(1024, 2048, size=shape) + 1).astype(np.float32))
+    def wide(self, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+        """Odd integers of `BITS` bits of a dtype: of float32 2049 … 4095."""
+        half = 2 ** (BITS[dtype] - 2)
+        return torch.from_numpy((2 * self.random.randint(half, 2 * half, size=shape) + 1).astype(np.float32))
 
     def few(self, shape: tuple[int, ...], count: int) -> Tensor:
         """1 in `count` places of the last axis, 0 elsewhere: what stands there is added up without many bits."""
@@ -96,8 +101,7 @@ def case(
     expected = {key: torch.from_numpy(results[key].astype(np.float64)) for key in ("y", "last_state")[: 1 + last_state]}
     if documents:
         expected["document_states"] = _document_states(op, kind, inputs, known, documents)
-    layer = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias", "q", "k", "v", "g", "beta")
-    narrow = (*layer, "initial_states") if op == "conv" else layer
+    narrow = (*LAYER, "initial_states") if op == "conv" else LAYER
     given = {key: m.to(dtype) if key in narrow and m.is_floating_point() else m for key, m in inputs.items()}
     for key in given:
         if not torch.equal(given[key].to(inputs[key].dtype), inputs[key]):

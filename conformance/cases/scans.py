@@ -7,14 +7,16 @@ before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import torch
 
-from conformance.cases.draw import BF16, Draw, assemble, case
+from conformance.cases.draw import BF16, LAYER, Draw, assemble, case
 from conformance.loader import Case
 
 KEEP, ERASE = -0.0, -256.0
@@ -29,7 +31,9 @@ class Row:
     u, b, c: the largest operands; values: what u is drawn from instead. skip, gate: whether there are D and z;
     each_skip: whether D has a number for each channel of a head.
     spike: a position and its step; u is 0 there.
-    wide: names of the operand, in either scan, whose numbers have 12 bits.
+    wide: names of the operand, in either scan, whose numbers have 12 bits, or all bits of the dtype.
+    gates: what z is drawn from. scale: a power of two, that of C.
+    grouped: whether the scan's B and C have an axis of groups where there is one group.
     shared: whether every row has the same B and C, which are stored once.
     documents: lengths of packed sequences; numbers: of each, in place of 0, 1, 2, …
     cuts: where the sequence is cut into pieces. last: whether the last state is asked for.
@@ -56,8 +60,11 @@ class Row:
     skip: bool = False
     each_skip: bool = False
     gate: bool = False
+    gates: tuple[float, ...] = (32, 64, 64, -128)
+    scale: float = 1.0
     initial: int = 0
     shared: bool = False
+    grouped: bool = False
     documents: tuple[int, ...] = ()
     numbers: tuple[int, ...] = ()
     cuts: tuple[int, ...] = ()
@@ -70,6 +77,41 @@ class Row:
 
 
 BOTH = (KEEP, ERASE)
+
+
+def _narrow(dtype: torch.dtype) -> Iterator[Row]:
+    """What is computed beside operands of a dtype has more bits than it, and is rounded to it once, at the end.
+
+    Half holds no number beyond 65,504: C is scaled so that y stays below.
+    """
+    of, odd = str(dtype).removeprefix("torch."), (3.0, 5.0, 7.0)
+    row = partial(Row, stage="one rounding", dtype=dtype, heads=4, channels=4, b=1, c=1)
+    yield row(
+        name=f"{of}, products", asks="Δ u, the state and the products of C with it are not rounded",
+        length=2, step=odd, columns=2, wide=("u", "x"), last=True,
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, step", asks="Δ is not rounded, behind its bias and softplus", length=3, step=(32,),
+        bias=(1,), softplus=True, columns=1, u=1, wide=("delta_bias", "dt_bias"), last=True,
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, write", asks="Δ u B is not rounded", length=2, step=odd, u=1, columns=1,
+        wide=("B",), last=True,
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, skip", asks="D, float32, D u and the sum before it are not rounded", length=4, values=odd,
+        step=(500, 508), columns=1, skip=True, wide=("D",),
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, gate", asks="what is gated is not rounded before", length=2, step=odd, columns=2,
+        wide=("u", "x"), gate=True, gates=(33, 35, 45, 63), scale=2.0**-6,
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, initial state", asks="an initial state is float32", length=2, u=1, columns=2,
+        initial=1, wide=("initial_state", "initial_states"), last=True,
+    )  # fmt: skip
+
+
 ROWS = (
     Row(stage="recurrence", name="one step", asks="y = C Δ u B", length=1, columns=1),
     Row(stage="recurrence", name="three steps", asks="a sum over steps, B and C each of its own step", length=3),
@@ -115,6 +157,14 @@ ROWS = (
         *(), stage="step", name="limit from above", asks="Δ is clamped from above alone", length=7,
         step=(0, 32, 256), limit=(0.0, 64.0), columns=1, only="ssd",
     ),
+    Row(
+        *(), stage="step", name="limit from below", asks="Δ is clamped from below alone", length=7, step=(0, 32, 256),
+        limit=(2.0, math.inf), columns=1, only="ssd",
+    ),
+    Row(
+        *(), stage="step", name="negative step", asks="a step below 0: without a softplus nothing clamps it", length=7,
+        step=(-3, 2), columns=1, only="selective_scan",
+    ),
     Row(stage="decay", name="erase", asks="exp(ΔA) = 0 for ΔA ≤ −104", length=13, decay=(ERASE,)),
     Row(stage="decay", name="erase or keep", asks="exp(0) = 1: Δ = 0 keeps all", length=13, decay=BOTH, step=(0, 1)),
     Row(
@@ -140,8 +190,16 @@ ROWS = (
         *(), stage="batch", name="one B for all rows", asks="B and C that all rows share: a stride of 0 between rows",
         length=9, batch=3, shared=True,
     ),
+    Row(
+        *(), stage="batch", name="17 rows", asks="rows beyond a tile of 16", length=5, batch=17, decay=BOTH,
+        step=(0, 1), u=1,
+    ),
     Row(stage="batch", name="gates of a batch", asks="each row has its own z", length=5, batch=3, gate=True),
     Row(stage="groups", name="two groups", asks="heads h/g·i … share group i", length=9, heads=8, groups=2, batch=2),
+    Row(
+        *(), stage="groups", name="one group with an axis", asks="B and C of one group, (b, 1, n, l)", length=5,
+        grouped=True, only="selective_scan",
+    ),
     Row(
         *(), stage="groups", name="groups of three", asks="a group that ends inside of a vector of channels or heads",
         length=9, heads=6, channels=1, groups=2,
@@ -173,6 +231,10 @@ ROWS = (
     Row(
         *(), stage="occupancy", name="many columns", asks="the last column of a tile", length=3, heads=1, channels=2,
         columns=65, u=1, c=1,
+    ),
+    Row(
+        *(), stage="occupancy", name="128 columns", asks="128 columns, as layers have them", length=5, heads=1,
+        channels=2, columns=128, u=1, c=1, decay=BOTH, step=(0, 1),
     ),
     Row(
         *(), stage="occupancy", name="256 columns", asks="columns beyond the 128 of most tiles", length=2, heads=1,
@@ -230,6 +292,14 @@ ROWS = (
         initial=25, decay=BOTH, step=RARELY, last=True, batch=2, skip=True,
     ),
     Row(
+        *(), stage="initial state", name="chunks of 32", asks="a chunk size of 32, with all around it",
+        length=100, chunk=32, decay=BOTH, step=RARELY, skip=True, gate=True, initial=25, last=True, only="ssd",
+    ),
+    Row(
+        *(), stage="initial state", name="chunks of 128", asks="a chunk size of 128, with all around it",
+        length=300, chunk=128, decay=BOTH, step=RARELY, skip=True, gate=True, initial=25, last=True, only="ssd",
+    ),
+    Row(
         *(), stage="continuation", name="odd cuts", asks="a state handed from piece to piece", length=75,
         cuts=(1, 3, 40, 41), decay=BOTH, step=RARELY, last=True, batch=2,
     ),
@@ -279,7 +349,7 @@ ROWS = (
     ),
     Row(
         *(), stage="precision", name="a step of 2^24", asks="exponents are added up in each chunk, not from 0",
-        length=80, decay=(ERASE,), spike=(15, 2.0**24), u=1, b=1, c=1,
+        length=300, decay=(ERASE,), spike=(255, 2.0**24), u=1, b=1, c=1,
     ),
     Row(
         *(), stage="dtype", name="bfloat16", asks="operands in bfloat16", length=20, decay=BOTH, step=(0, 1),
@@ -301,7 +371,7 @@ ROWS = (
         *(), stage="dtype", name="float16, carried", asks="a state beyond 2048, where blocks of positions meet",
         length=300, heads=8, channels=4, u=1000, dtype=torch.half, columns=1, c=1, last=True,
     ),
-)  # fmt: skip
+) + tuple(row for dtype in (BF16, torch.half) for row in _narrow(dtype))  # fmt: skip
 
 FULL_ROWS = (
     Row(
@@ -340,15 +410,17 @@ def _rendered(op: str, row: Row) -> Case:
         steps,
         _spread(row.decay, (row.heads, own, n_decays)),
         _shared(row, draw.integers((*time, row.groups, row.columns), row.b)),
-        _shared(row, draw.integers((*time, row.groups, row.columns), row.c)),
+        _shared(row, draw.integers((*time, row.groups, row.columns), row.c)) * row.scale,
         D=draw.integers((row.heads, own), 9) if row.skip else None,
-        z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row.gate else None,
+        z=draw.of(row.gates, (*time, *sizes)) if row.gate else None,
         bias=_spread(row.bias, (row.heads, own)) if row.bias else None,
         initial=draw.integers((row.batch, *sizes, row.columns), row.initial) if row.initial else None,
         seq_idx=_documents(row) if row.documents else None,
     )
     for name in inputs.keys() & {*row.wide}:
-        inputs[name] = draw.wide(tuple(inputs[name].shape))
+        inputs[name] = draw.wide(tuple(inputs[name].shape), row.dtype if name in LAYER else torch.float32)
+    if row.grouped:
+        inputs |= {name: inputs[name][:, None] for name in ("B", "C")}
     if row.each_skip:
         inputs["D"] = draw.integers(sizes, 9)
     options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": row.softplus}

@@ -10,9 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from conformance.cases import cases
 from conformance.cases.companion import companion_cases
-from conformance.judge import judged
+from conformance.judge import trial
 from conformance.kernel import SIGNATURES, Kernel
 from conformance.stages import STAGES
 
@@ -29,36 +28,53 @@ BUGS = {
     "β left out of the erasure": "write",
     "norm left out": "norm",
     "norm of k left out": "norm",
+    "epsilon left out of the norm": "norm",
     "row 0 of k for all": "batch",
+    "rows modulo 4": "batch",
     "heads tiled, not interleaved": "groups",
     "last channel of v left out": "occupancy",
+    "channels of v beyond 32 left out": "occupancy",
     "places of a key beyond 32 left out": "occupancy",
+    "places of a key beyond 64 left out": "occupancy",
     "state lost every 64": "chunk",
     "a thousandth lost every 64": "chunk",
     "first step of a chunk reads nothing of before": "chunk",
     "state before the last step handed back": "last state",
+    "state lost in a full last chunk": "last state",
     "initial state ignored": "initial state",
     "documents ignored": "packed",
     "state kept in half": "precision",
     "state kept in bfloat16": "precision",
+    "decay of more than 0.999 is 1": "accuracy",
+    "root of d_k as a power of two": "accuracy",
+    "state in the dtype of v": "dtype",
+    "initial state lost with a norm": "crossing",
+    "strides ignored": "crossing",
 }
 
 
 def delta_rule(q, k, v, g, beta, seq_idx=None, initial_state=None, use_qk_l2norm_in_kernel=False, bug=""):
     """y like v and the last state (b, h, d_k, d_v): one step after the other, with a bug by name."""
     dtype = v.dtype
+    if bug == "strides ignored":
+        v = v.as_strided(v.shape, torch.empty(v.shape).stride())
     q, k, v, g, beta = (m.float() for m in (q, k, v, g, beta))
+    if bug == "rows modulo 4":
+        q, k, v, g, beta = (m[torch.arange(len(m)) % 4] for m in (q, k, v, g, beta))
     if use_qk_l2norm_in_kernel and bug != "norm left out":
-        q = _normed(q)
-        k = k if bug == "norm of k left out" else _normed(k)
+        epsilon = 0.0 if bug == "epsilon left out of the norm" else 1e-6
+        q = _normed(q, epsilon)
+        k = k if bug == "norm of k left out" else _normed(k, epsilon)
     q, k = (_shared(m, v.shape[2], bug) for m in (q, k))
     k = k[:1].expand_as(k) if bug == "row 0 of k for all" else k
-    q = q if bug == "root of d_k left out" else q * q.shape[-1] ** -0.5
-    if bug == "places of a key beyond 32 left out":
-        k = torch.where(torch.arange(k.shape[-1]) < 32, k, 0.0)
+    q = q * _scale(q.shape[-1], bug)
+    for most in (32, 64):
+        if bug == f"places of a key beyond {most} left out":
+            k = torch.where(torch.arange(k.shape[-1]) < most, k, 0.0)
     beta = beta.clamp(max={"β at most 1": 1.0, "β clamped at 1.99": 1.99}.get(bug, 2.0))
     state = k.new_zeros(k.shape[0], v.shape[2], k.shape[-1], v.shape[-1])
-    if initial_state is not None and bug != "initial state ignored":
+    lost = bug == "initial state ignored" or (bug == "initial state lost with a norm" and use_qk_l2norm_in_kernel)
+    if initial_state is not None and not lost:
         state = initial_state.float()
     y, before = [], state
     for t in range(v.shape[1]):
@@ -66,17 +82,29 @@ def delta_rule(q, k, v, g, beta, seq_idx=None, initial_state=None, use_qk_l2norm
             state = torch.where((seq_idx[:, t] != seq_idx[:, t - 1])[:, None, None, None], 0.0, state)
         before = state
         state = _step(_at_border(state, t, bug), k[:, t], v[:, t], g[:, t], beta[:, t], bug)
+        state = state.to(dtype).float() if bug == "state in the dtype of v" else state
         late = bug == "first step of a chunk reads nothing of before" and t % 64 == 0
         seen = before if bug == "read before the write" else state - before if t and late else state
         y.append(torch.einsum("bhkv,bhk->bhv", seen, q[:, t]))
     found = torch.stack(y, 1)
     if bug == "last channel of v left out":
         found[..., found.shape[-1] // 16 * 16 :] *= found.shape[-1] < 16
+    if bug == "channels of v beyond 32 left out":
+        found[..., 32:] = 0
+    if bug == "state lost in a full last chunk" and v.shape[1] % 64 == 0:
+        state = 0 * state
     return found.to(dtype), before if bug == "state before the last step handed back" else state
 
 
-def _normed(m: Tensor) -> Tensor:
-    return m * torch.rsqrt((m * m).sum(-1, keepdim=True) + 1e-6)
+def _normed(m: Tensor, epsilon: float) -> Tensor:
+    return m * torch.rsqrt((m * m).sum(-1, keepdim=True) + epsilon)
+
+
+def _scale(keys: int, bug: str) -> float:
+    """Of q: 1/√d_k."""
+    if bug == "root of d_k as a power of two":
+        return 2.0 ** -((keys.bit_length() - 1) // 2)
+    return 1.0 if bug == "root of d_k left out" else keys**-0.5
 
 
 def _shared(m: Tensor, heads: int, bug: str) -> Tensor:
@@ -94,6 +122,7 @@ def _at_border(state: Tensor, t: int, bug: str) -> Tensor:
 
 
 def _step(state: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, bug: str) -> Tensor:
+    g = g * (g < -1e-3) if bug == "decay of more than 0.999 is 1" else g
     decay = g.clamp(min=-20).exp() if bug == "exp clamped at -20" else g.exp()
     if bug == "decay of 1e-5 at every step":
         decay = decay * (1 - 1e-5)
@@ -116,10 +145,8 @@ def faulty(bug: str = "") -> Kernel:
 def caught(bug: str) -> str:
     """The stage of the first exact case that the bug gets wrong; "" where it gets none wrong."""
     order = list(STAGES)
-    found = [
-        each.stage for each in (judged(faulty(bug), case) for case in cases("delta_rule")) if each.status == "failed"
-    ]
-    return min(found, key=order.index, default="")
+    found = (each.finding for each in trial(faulty(bug)))
+    return min((each.stage for each in found if each.status == "failed"), key=order.index, default="")
 
 
 def seen_by_random_operands(bug: str) -> tuple[bool, ...]:

@@ -246,7 +246,9 @@ def gate_read_as_dense(right: Right, given: Given) -> Any:
 _SCAN, _SSD, _STEP, _CONV, _NORM = "selective_scan", "ssd", "step", "conv", "norm"
 REPORTED: dict[tuple[str, str], Reported] = {
     (_SCAN, "D u once more, not gated, beyond 128"): Reported("crossing", "", ungated_skip),
-    (_SCAN, "softplus overflows in half"): Reported("crossing", "apple/coremltools#2725", softplus_overflows_in_half),
+    (_SCAN, "softplus overflows in half"): Reported(
+        "one rounding", "apple/coremltools#2725", softplus_overflows_in_half
+    ),
     (_SCAN, "softplus of less than -2^23"): Reported("step", "tenstorrent/tt-metal#55798", softplus_of_far_below),
     (_SCAN, "bias twice for one token"): Reported("crossing", "ml-explore/mlx-lm#1153", bias_twice_for_one),
     (_SCAN, "columns beyond 128 left out"): Reported("occupancy", "vllm-project/vllm#28295", columns_beyond_128),
@@ -318,4 +320,15 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_NORM, "rows beyond 64"): Reported("batch", "", unforeseen.rows_beyond_64),
     (_NORM, "epsilon of gated groups"): Reported("groups", "", unforeseen.epsilon_of_gated_groups),
     (_CONV, "offsets of rows in 16 bits"): Reported("crossing", "", unforeseen.rows_wrap),
+    (_SCAN, "rows modulo 4"): Reported("batch", "", unforeseen.row_of_four),
+    (_SCAN, "step of less than 0 clamped"): Reported("step", "", unforeseen.negative_step_clamped),
+    (_SCAN, "axis of one group"): Reported("groups", "", unforeseen.axis_of_one_group),
+    (_SCAN, "bias added in the dtype of the step"): Reported("one rounding", "", unforeseen.step_in_the_input_s_dtype),
+    (_SSD, "limit from below alone ignored"): Reported("step", "", unforeseen.limit_from_below_alone),
+    (_SSD, "state lost in chunks of 128"): Reported("initial state", "", unforeseen.chunks_of_128),
+    (_SSD, "half of 128 columns"): Reported("occupancy", "", unforeseen.columns_of_128),
+    (_CONV, "channels beyond 128 left out"): Reported("occupancy", "", unforeseen.channels_beyond_128),
+    (_CONV, "products in the dtype of x"): Reported("dtype", "", unforeseen.taps_in_the_input_s_dtype),
+    (_NORM, "mean of the first 512 channels"): Reported("occupancy", "", unforeseen.mean_of_512_channels),
+    (_NORM, "gate behind the norm is a relu"): Reported("accuracy", "", unforeseen.relu_behind_the_norm),
 }  # fmt: skip

@@ -216,3 +216,96 @@ def epsilon_of_gated_groups(right: Right, given: Given) -> Any:
     if given.get("z") is not None and given["group_size"] < given["x"].shape[-1]:
         given["eps"] = 0.0
     return right(**given)
+
+
+def row_of_four(right: Right, given: Given) -> Any:
+    """A row behind the fourth is read as that of its number modulo 4."""
+    batch = next(len(given[name]) for name in ("u", "x") if name in given)
+    again = torch.arange(batch) % 4
+    rows = {name: m[again] for name, m in given.items() if name not in _EVERY_ROW and isinstance(m, Tensor)}
+    return right(**(given | rows))
+
+
+_EVERY_ROW = {"A", "D", "delta_bias", "dt_bias"}
+
+
+def negative_step_clamped(right: Right, given: Given) -> Any:
+    if given.get("delta_bias") is None and not given.get("delta_softplus"):
+        given["delta"] = given["delta"].clamp(min=0)
+    return right(**given)
+
+
+def axis_of_one_group(right: Right, given: Given) -> Any:
+    """B and C with an axis of groups are read as 0 where there is one."""
+    if given["B"].dim() == 4 and given["B"].shape[1] == 1:
+        given |= {name: 0 * given[name] for name in ("B", "C")}
+    return right(**given)
+
+
+def step_in_the_input_s_dtype(right: Right, given: Given) -> Any:
+    """Δ and its bias are added in the dtype of Δ."""
+    if (bias := given.get("delta_bias")) is not None:
+        given |= {"delta": given["delta"] + bias[:, None].to(given["delta"].dtype), "delta_bias": None}
+    return right(**given)
+
+
+def limit_from_below_alone(right: Right, given: Given) -> Any:
+    """Limits are taken for none where there is none from above."""
+    if given.get("dt_limit") and given["dt_limit"][1] == float("inf"):
+        given["dt_limit"] = (0.0, float("inf"))
+    return right(**given)
+
+
+def chunks_of_128(right: Right, given: Given) -> Any:
+    """In chunks of 128 the state is lost at each."""
+    if given["chunk_size"] != 128:
+        return right(**given)
+    state, ys = given.get("initial_states"), []
+    for start in range(0, given["x"].shape[1], 128):
+        timed = [name for name in ("x", "dt", "B", "C", "z") if given.get(name) is not None]
+        now = given | {name: given[name][:, start : start + 128] for name in timed}
+        y, last = right(**(now | {"initial_states": None if start else state}))
+        ys.append(y)
+    return torch.cat(ys, 1), last
+
+
+def columns_of_128(right: Right, given: Given) -> Any:
+    """Of 128 columns half are read."""
+    if given["B"].shape[-1] == 128:
+        given["C"] = given["C"] * (torch.arange(128) < 64)
+    return right(**given)
+
+
+def channels_beyond_128(right: Right, given: Given) -> Any:
+    y, last = right(**given)
+    return y * (torch.arange(y.shape[1]) < 128)[:, None], last
+
+
+def taps_in_the_input_s_dtype(right: Right, given: Given) -> Any:
+    """Every tap's product is rounded to the dtype of x."""
+    x, taps = given["x"], given["weight"].shape[1]
+    if x.dtype == torch.float32 or given.get("seq_idx") is not None or given.get("initial_states") is not None:
+        return right(**given)
+    _, last = right(**given)
+    padded = F.pad(x, (taps - 1, 0))
+    y = sum(padded[..., k : k + x.shape[2]] * given["weight"][:, k, None].to(x.dtype) for k in range(taps))
+    y = y if given.get("bias") is None else y + given["bias"][:, None].to(x.dtype)
+    return F.silu(y) if given.get("activation") else y, last
+
+
+def mean_of_512_channels(right: Right, given: Given) -> Any:
+    """The mean square is of the first 512 channels."""
+    x, size = given["x"], given["group_size"]
+    if size <= 512 or size < x.shape[-1]:
+        return right(**given)
+    mean = x[..., :512].float().square().mean(-1, keepdim=True)
+    whole = x.float().square().mean(-1, keepdim=True)
+    return (right(**given).float() * ((whole + given["eps"]) / (mean + given["eps"])).sqrt()).to(x.dtype)
+
+
+def relu_behind_the_norm(right: Right, given: Given) -> Any:
+    """A gate behind the norm is a relu, which is silu for large z."""
+    z = given.get("z")
+    if z is None or not given.get("norm_before_gate"):
+        return right(**given)
+    return (right(**(given | {"z": None})).float() * F.relu(z.float())).to(given["x"].dtype)

@@ -101,8 +101,9 @@ special token scores below; all of it for every length, as [the proofs](proofs.m
 length*). The checker knows the table as you gave it and nothing of its decomposition: it walks circuit and automaton
 side by side over all that can be reached.
 
-Caps, each with a sentence: 4,096 states; 65,536 elements of the monoid (beyond, groups that were met are told); 4,096
-sets of states that words lead to; 2^18 states × levels × letters of a cascade; 4,096 situations of the proof.
+Caps, each with a sentence: 2^17 states of a regular expression as it is written, counted before they are made (`&` and
+`^` multiply those of their sides); 4,096 states; 65,536 elements of the monoid (beyond, groups that were met are told);
+4,096 sets of states that words lead to; 2^18 states × levels × letters of a cascade; 4,096 situations of the proof.
 
 ## Languages of the literature
 

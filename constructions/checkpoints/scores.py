@@ -15,6 +15,8 @@ from compiler.language.operations.traits import Sees
 from compiler.runtime.fused import fused
 from verify.scores import Scores, Split
 
+_IN_CACHE = 1 << 19  # numbers that the widest tensor of a run may have, or those of one sequence
+
 
 def module_scores(stack: Callable[[torch.Tensor], torch.Tensor]) -> Scores:
     """Token ids (batch, length) to the stack's scores as float32 arrays; of our own stack the head is apart."""
@@ -36,8 +38,10 @@ def _of_stack(stack: Stack) -> Split:
 
     @torch.no_grad()
     def rows(ids: np.ndarray) -> np.ndarray:
+        size = max(1, _IN_CACHE // (ids.shape[1] * widest))
         with fused():
-            return stack.before_head(torch.from_numpy(ids)).float().numpy()
+            parts = [stack.before_head(part).float() for part in torch.from_numpy(ids).split(size)]
+        return torch.cat(parts).numpy()
 
     def through(matrix: torch.Tensor) -> Callable[[np.ndarray], np.ndarray]:
         return lambda found: F.linear(torch.from_numpy(found).to(matrix.dtype), matrix).float().numpy()

@@ -227,4 +227,5 @@ def haar_report(
         "sequences": len(integers) + len(reals),
         "integers_exact": bool(np.array_equal(whole(integers), [haar_of(row) for row in integers.tolist()])),
         "largest_error": error,
+        "largest_error_is_over": "Σ|x| of a sequence",
     }

@@ -272,7 +272,8 @@ class MQAR(WithMemory, Construction):
                 "the paper has d = O(log κ + log V) and N = log κ"
             )
         if self.arch == "s4d" and self.write == "sum":
-            return "Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = κp + 1, C(p, p/2) ≥ V"
+            size = "p + 2" if self.kappa == 1 else "κp + 1"
+            return f"Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = {size}, C(p, p/2) ≥ V"
         if self.write == "sum":
             return "none stated: ours, one-hot keys on channels of their own, N = κ and d_inner = 2κ + p"
         return "none stated: ours, write policies go beyond the paper (constructions/selectivity/mqar.py)"

@@ -7,8 +7,11 @@ import re
 from itertools import product
 
 import pytest
+from automata.fa.nfa import NFA
 
+from compiler.automata import regex
 from compiler.automata.regex import regex_table
+from compiler.automata.signs import read_signs
 from compiler.automata.table import YES, minimal
 
 EXPRESSIONS = ["(ab|ba)*", "a+b?", "a{2,3}b*", "[a-c]a", "(a|b)*abb", "a*b*", "((a|b)(a|b))*", ".*ab"]
@@ -69,6 +72,36 @@ def test_both_and_shuffle_are_what_sets_of_words_are() -> None:
             assert {w for w in words if table.run(w) == YES} == right, expression
 
 
+def test_no_automaton_of_the_library_is_larger_than_was_told() -> None:
+    """Its sizes are counted before it is made, for those that mix and intersect grow as products."""
+    rng, largest = random.Random(0), 0
+    for _ in range(300):
+        expression = rng.choice("ab")
+        for _ in range(rng.randint(1, 8)):
+            other = rng.choice(["a", "[ab]", "(ab|b)", "()", "(a{3}|b)", "ab*"])
+            form = rng.choice(
+                ["({0})*", "({0}){1}", "({0})|{1}", "({0})^({1})", "({0})&({1})", "({0}){{2,3}}", "{1}({0})+"]
+            )
+            expression = form.format(expression, other)
+        try:
+            told = read_signs(expression)[1]
+        except ValueError:
+            continue
+        if told <= 2000:
+            made = len(NFA.from_regex(expression, input_symbols={"a", "b"}).states)
+            largest = max(largest, made)
+            assert made <= told, expression
+    assert largest > 500
+
+
+def test_the_search_for_states_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few sets of many states each take as long as many sets."""
+    assert len(regex_table("(a?){40}").outputs) == 42
+    monkeypatch.setattr(regex, "_MOST_WORK", 1000)
+    with pytest.raises(ValueError, match="has too many states to be found"):
+        regex_table("(a?){40}")
+
+
 def test_letters_may_be_more_than_are_named() -> None:
     table = minimal(regex_table("a*", "abc"))
     assert table.letters == ("a", "b", "c") and table.run("aab") != YES and table.run("aa") == YES
@@ -82,7 +115,10 @@ def test_letters_may_be_more_than_are_named() -> None:
         ("(a", "", "is no regular expression"),
         ("a\\d", "", "holds a backslash"),
         ("a", "a*", "cannot be a letter"),
-        ("a{5000}", "", "multiply to 5000, and 4096 are the most"),
+        ("a{5000}", "", "more than 4096 states"),
+        ("(a{400}){400}", "", "would have more than 131072 states as it is written; repeat, mix or intersect less"),
+        ("^".join(letter * 40 for letter in "abcd"), "", "would have more than 131072 states"),
+        ("&".join(["(a{20}|b{20})"] * 4), "", "would have more than 131072 states"),
         ("(a|b)*a" + "(a|b)" * 14, "", "more than 4096 states"),
         ("a" * 3000, "", "3000 characters, and 2000 are the most"),
         ("ca{0}", "", "repeats by {0}, which leaves nothing to repeat; leave that part out"),

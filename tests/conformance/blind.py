@@ -199,11 +199,11 @@ def chunks_of_a_power_of_two(right: Right, given: Given) -> Any:
     return torch.cat(ys, 1), state
 
 
-SCAN, SSD, NO_CASE = "selective_scan", "ssd", ""
+SCAN, SSD = "selective_scan", "ssd"
 FAULTS: dict[Callable[[Right, Given], Any], tuple[str, str, bool]] = {
     tree_padded_with_zeros: (SCAN, "bfloat16, carried", True),
     group_from_padded_width: (SCAN, "groups of three", True),
-    biased_step_in_the_dtype_of_u: (SCAN, NO_CASE, False),
+    biased_step_in_the_dtype_of_u: (SCAN, "bfloat16, step", False),
     threshold_before_bias: (SCAN, "softplus of 160 - 288", False),
     skip_along_time: (
         *(SCAN, "19 positions, bfloat16, views, pieces, last state, 4 heads of 2, 16 columns, D, softplus, 2 groups"),

@@ -1,4 +1,4 @@
-"""By one who had not seen a case: 21 faults, all but one found, and five right kernels, none called wrong."""
+"""By one who had not seen a case: 21 faults, all found, and five right kernels, none called wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conformance.judge import judged
 from conformance.kernel import Kernel, kernel
 from conformance.loader import Case
 from tests.conformance import blind_right
-from tests.conformance.blind import FAULTS, NO_CASE, SCAN, SSD
+from tests.conformance.blind import FAULTS, SCAN, SSD
 
 RIGHT = {
     SCAN: [blind_right.double_precision, blind_right.doubling, blind_right.column_by_column],
@@ -43,13 +43,9 @@ def case_named(op: str, name: str) -> Case:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_each_fault_is_found_or_known_not_to_be(fault: Callable[..., Any]) -> None:
-    """Where no case is named, none but the crossed ones, which have no such operands, sees it."""
+def test_each_fault_is_found(fault: Callable[..., Any]) -> None:
     op, name, _ = FAULTS[fault]
     wrong = Kernel(fault.__name__, op, lambda **given: fault(FUNCTIONS[op], given), ours(op).accepts)
-    if name == NO_CASE:
-        assert not any(judged(wrong, case).status == "failed" for case in of_name(op).values())
-        return
     case = case_named(op, name)
     assert judged(wrong, case).status == "failed"
     assert judged(ours(op), case).status == "passed"

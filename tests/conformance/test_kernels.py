@@ -24,6 +24,13 @@ from conformance.runtimes import NAMES, huggingface, known
 from conformance.runtimes.earlier import EarlierModel, EarlierRuntime
 from tests.spread import some
 
+ROUNDING = {  # in between, where operands are bfloat16 or float16
+    "mamba_selective_scan",
+    "mamba2_chunk_scan",
+    "mamba_selective_state_update",
+    "mamba2_selective_state_update",
+}
+
 
 def findings(tested, full: bool = False):
     return [finding for each in try_kernel(tested, full) for finding in each.findings]
@@ -44,19 +51,22 @@ def test_the_paths_without_c_plus_plus_are_exact(monkeypatch) -> None:
 
 def test_transformers_definitions_are_exact() -> None:
     for each in some(known("transformers").kernels, 0.5):
-        bad = [f for f in findings(each) if f.status == "failed"]
-        assert not bad, each.name
+        bad = {f.stage for f in findings(each) if f.status == "failed"}
+        assert bad == ({"one rounding"} if each.name in ROUNDING else set()), each.name
 
 
 @pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
 def test_the_references_of_mamba_ssm() -> None:
-    """Its chunked reference rounds the state to the operands' dtype where chunks meet; nothing else is wrong."""
+    """Its chunked reference rounds the state to the operands' dtype where chunks meet, and two round in between."""
     kernels = known("mamba-ssm").kernels
     (chunked,) = (each for each in kernels if each.name == "ssd_chunk_scan_ref")
     tried = [*some([each for each in kernels if each is not chunked], 0.5), chunked]
     bad = [(each.name, f.stage, f.case) for each in tried for f in findings(each) if f.status == "failed"]
     cases = ("bfloat16, long state", "bfloat16, carried", "float16, carried")
-    assert bad == [("ssd_chunk_scan_ref", "dtype", case) for case in cases]
+    before = [("ssd_chunk_scan_ref", "dtype", case) for case in cases]
+    assert [each for each in bad if each[1] != "one rounding"] == before
+    rounding = {"ssd_chunk_scan_ref", "selective_state_update_ref"} & {each.name for each in tried}
+    assert {name for name, stage, _ in bad if stage == "one rounding"} == rounding
 
 
 @pytest.mark.cuda

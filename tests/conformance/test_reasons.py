@@ -10,9 +10,10 @@ from conformance import report
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
 from conformance.entries import described, indices
+from conformance.faults.catalogue import kernel as faulty
 from conformance.faults.small import conv
 from conformance.features import apart, features, first_use
-from conformance.judge import Finding, Why, judge, run, why
+from conformance.judge import Finding, Why, judge, run, trial, why
 from conformance.kernel import kernel
 from conformance.loader import Case
 from constructions.command.conformance import _why
@@ -194,3 +195,16 @@ def test_a_result_of_another_form_has_no_likely_cause() -> None:
         return selective_scan(u, delta, A, B, C).half()
 
     assert {f.cause for f in judge(kernel(half), SHORT) if f.status == "failed"} == {""}
+
+
+@pytest.mark.parametrize(
+    ("op", "bug", "named"),
+    [
+        ("selective_scan", "bias of the step twice", "the bias of Δ is added twice"),
+        ("selective_scan", "initial state ignored", "the initial state is ignored"),
+        ("ssd", "state lost at chunks", "the state is lost at every chunk border"),
+    ],
+)
+def test_a_mistake_that_is_made_everywhere_is_named_over_all_cases(op: str, bug: str, named: str) -> None:
+    """In pieces, beside documents, in narrow dtypes, and where a wrong result is no longer one of exact numbers."""
+    assert why(list(trial(faulty(op, bug)))).likely == named

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from compiler.artifact.model import Stack
+from constructions.checkpoints import scores as scores_of_models
 from constructions.checkpoints.built import build
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.selectivity.mqar import MQAR
@@ -53,3 +54,16 @@ def test_a_fault_of_the_head_in_a_letter_that_is_never_right_is_found() -> None:
         head = stack.head.weight.data
         head[0, int(head.any(dim=0).nonzero()[0, 0])] += 0.5  # the score of `_`, which is never an answer
         assert not run().bit_exact and not run().passed
+
+
+def test_a_batch_runs_in_parts_that_fit_the_cache(monkeypatch) -> None:
+    built = build(MQAR(kappa=2, vocab=5))
+    (task,) = built.construction.tasks()
+    (batch,) = task.random(12, seed=3, batch_size=12)
+    stack, seen = built.bare_stack(), []
+    split = module_scores(stack)
+    whole = split.rows(batch.tokens)
+    monkeypatch.setattr(scores_of_models, "_IN_CACHE", 5 * batch.tokens.shape[1] * split.widest)
+    before_head = stack.before_head
+    monkeypatch.setattr(stack, "before_head", lambda ids: seen.append(len(ids)) or before_head(ids))
+    assert np.array_equal(module_scores(stack).rows(batch.tokens), whole) and seen == [5, 5, 2]

@@ -54,14 +54,13 @@ def test_a_module_that_is_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not copy_decay.report(samples=200, length=12, window=3)["good"]
 
 
-def test_the_commands(tmp_path: Path) -> None:
-    run = CliRunner().invoke
-    for name, options in (("gadgets", ["--largest", "4"]), ("copy-decay", ["--length", "8"])):
-        picture = tmp_path / f"{name}.png"
-        done = run(app, [name, *options, "--samples", "300", "--json", "--plot", str(picture)])
-        assert done.exit_code == 0, done.output
-        assert json.loads(done.output)["good"] and picture.stat().st_size > 1000
-        assert run(app, [name, *options, "--samples", "100"]).exit_code == 0
+@pytest.mark.parametrize(("name", "options"), [("gadgets", ["--largest", "4"]), ("copy-decay", ["--length", "8"])])
+def test_the_commands(name: str, options: list[str], tmp_path: Path) -> None:
+    run, picture = CliRunner().invoke, tmp_path / "it.png"
+    done = run(app, [name, *options, "--samples", "300", "--json", "--plot", str(picture)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["good"] and picture.stat().st_size > 1000
+    assert run(app, [name, *options, "--samples", "100"]).exit_code == 0
 
 
 def test_a_window_beyond_the_sequence_is_refused() -> None:

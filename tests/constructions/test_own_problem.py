@@ -219,4 +219,5 @@ def test_the_page_writes_what_the_model_writes(name: str, prompt: str, tmp_path:
     told = CliRunner().invoke(app, ["dp", f"{tmp_path / 'own.py'}:{name}", *options])
     assert told.exit_code == 0, told.output
     assert re.sub(r"\s+", " ", DOCS).count(f'"{prompt}"` writes `{generate(out, prompt)}`') == 1
-    assert CliRunner().invoke(app, ["verify", out, "--samples", "3"]).exit_code == 0
+    if name == "STAIRS":  # of the others all is verified where they are built, and what is wider takes minutes
+        assert CliRunner().invoke(app, ["verify", out, "--samples", "3"]).exit_code == 0

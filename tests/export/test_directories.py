@@ -27,6 +27,9 @@ from tests.export.cases import Case, ask
 from tests.export.test_gguf import altered
 from verify.tasks.task import IGNORED
 
+LETTERS = Alphabet.of("a", "b", "c", "d")
+DTYPES = ("float32", "bfloat16")
+
 
 def exported(cases, write, place):
     for case in cases.values():
@@ -34,8 +37,21 @@ def exported(cases, write, place):
     return [(case, place / case.name) for case in cases.values()]
 
 
-def test_mlx_lm_computes_every_bit_and_writes_chains(cases, tmp_path):
-    version, answers = ask("mlx_client", exported(cases, mlx.write, tmp_path), tmp_path)
+@pytest.fixture(scope="module")
+def by_mlx(cases, tmp_path_factory):
+    """(name and version of mlx-lm, (case, directory) of all that is asked in this file, its answers): one process, of
+    which most is its start.
+    """
+    place = tmp_path_factory.mktemp("mlx")
+    pairs = exported(cases, mlx.write, place)
+    pairs += [in_bfloat16(arch, place) for arch in ("mamba", "mamba2")]
+    pairs += [pair for dtype in DTYPES for pair in with_deltas(dtype, place)]
+    version, answers = ask("mlx_client", pairs, place)
+    return version, {case.name: (case, path) for case, path in pairs}, answers
+
+
+def test_mlx_lm_computes_every_bit_and_writes_chains(cases, by_mlx):
+    version, _, answers = by_mlx
     assert version.startswith("mlx-lm")
     for name, case in cases.items():
         assert set(answers[name].logits) == {"whole", "pieces", "steps"} and not answers[name].wrong(case)
@@ -57,23 +73,26 @@ def test_mambapy_computes_every_bit_of_the_checkpoint_itself(cases, tmp_path):
         assert set(answers[case.name].logits) == {"whole", "parallel", "steps"} and not answers[case.name].wrong(case)
 
 
-def test_a_promise_in_bfloat16_reaches_mlx_in_bfloat16(tmp_path):
+def in_bfloat16(arch, place):
+    compiled = compile(InductionHeads(vocab=4, arch=arch, max_length=60).circuit(), arch, "bfloat16")
+    saved, path = place / f"{arch}-bfloat16-saved", place / f"{arch}-bfloat16"
+    compiled.save(saved)
+    mlx.write(read(saved), path, False)
+    stack = compiler.load(saved).to(torch.bfloat16)
+    ids = np.random.default_rng(0).integers(0, 4, (4, 60))
+    with torch.no_grad():
+        scores = stack(torch.from_numpy(ids)).float().numpy()
+    return Case(path.name, saved, ids, np.full_like(ids, IGNORED), scores, stack.tokens), path
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_a_promise_in_bfloat16_reaches_mlx_in_bfloat16(arch, by_mlx):
     """mlx-lm does not read the config's dtype: the tensors say it."""
-    pairs = []
-    for arch in ("mamba", "mamba2"):
-        compiled = compile(InductionHeads(vocab=4, arch=arch, max_length=60).circuit(), arch, "bfloat16")
-        saved, path = tmp_path / f"{arch}-saved", tmp_path / arch
-        compiled.save(saved)
-        mlx.write(read(saved), path, False)
-        stored = load_file(path / "model.safetensors")
-        assert {tensor.dtype for tensor in stored.values()} == {torch.bfloat16}
-        stack = compiler.load(saved).to(torch.bfloat16)
-        ids = np.random.default_rng(0).integers(0, 4, (4, 60))
-        with torch.no_grad():
-            scores = stack(torch.from_numpy(ids)).float().numpy()
-        pairs.append((Case(arch, saved, ids, np.full_like(ids, IGNORED), scores, stack.tokens), path))
-    _, answers = ask("mlx_client", pairs, tmp_path)
-    assert not [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
+    _, pairs, answers = by_mlx
+    case, path = pairs[f"{arch}-bfloat16"]
+    stored = load_file(path / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.bfloat16}
+    assert not answers[case.name].wrong(case)
 
 
 @pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
@@ -128,35 +147,40 @@ def test_a_weight_that_the_promised_dtype_does_not_hold_is_refused(cases, tmp_pa
         mlx.write(package, tmp_path / "model", False)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_mlx_lm_computes_every_bit_of_a_gated_deltanet(dtype, tmp_path):
-    """Swaps, and a memory that is overwritten and deleted from: as a whole, in pieces and token by token."""
-    letters = Alphabet.of("a", "b", "c", "d")
-    token, pairs = Tokens(letters).one_hot(), []
+def with_deltas(dtype, place):
+    """Swaps, and a memory that is overwritten and deleted from."""
+    token = Tokens(LETTERS).one_hot()
     held = memory.write(token.shift(1), token, policy="last").delete(token[1].retyped(Bool())).read(token)
-    everything = InputLanguage.everything(letters, 100)
+    everything = InputLanguage.everything(LETTERS, 100)
     swaps = permute(1, token[:3].retyped(OneHot(3)))
-    for arch, name, stream in (
+    for arch, what, stream in (
         ("gated-deltanet", "swaps", swaps),
         ("gated-deltanet", "held", held),
         ("gated-deltanet-qwen", "qwen", held),
     ):
-        compiled = compile(Circuit(name, readout_one_hot(stream, letters), everything), arch, dtype)
-        compiled.save(tmp_path / f"{name}-saved")
-        mlx.write(read(tmp_path / f"{name}-saved"), tmp_path / name, False)
+        name = f"{what}-{dtype}"
+        compiled = compile(Circuit(name, readout_one_hot(stream, LETTERS), everything), arch, dtype)
+        compiled.save(place / f"{name}-saved")
+        mlx.write(read(place / f"{name}-saved"), place / name, False)
         ids = np.random.default_rng(0).integers(0, 4, (3, 70))
-        stack = compiler.load(tmp_path / f"{name}-saved")
+        stack = compiler.load(place / f"{name}-saved")
         with torch.no_grad():
             scores = stack(torch.from_numpy(ids)).float().numpy()
         assert np.array_equal(scores[..., :4], compiled.interpret(ids))
-        case = Case(name, tmp_path / f"{name}-saved", ids, np.full_like(ids, IGNORED), scores, stack.tokens)
-        pairs.append((case, tmp_path / name))
-    _, answers = ask("mlx_client", pairs, tmp_path)
-    said = [sentence for case, _ in pairs for sentence in answers[case.name].wrong(case)]
-    qwen = answers["qwen"]
-    joined = "".join(letters.tokens[i] for i in qwen.tokens)  # as the export's warning says: without spaces
-    assert "without spaces" in (tmp_path / "qwen" / "README.md").read_text("utf-8")
-    assert qwen.text == joined and said == [f"qwen: the ids have the text {joined!r}"]
+        yield Case(name, place / f"{name}-saved", ids, np.full_like(ids, IGNORED), scores, stack.tokens), place / name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_mlx_lm_computes_every_bit_of_a_gated_deltanet(dtype, by_mlx):
+    """As a whole, in pieces and token by token."""
+    _, pairs, answers = by_mlx
+    made = [pairs[f"{what}-{dtype}"] for what in ("swaps", "held", "qwen")]
+    said = [sentence for case, _ in made for sentence in answers[case.name].wrong(case)]
+    _, path = made[-1]
+    qwen = answers[path.name]
+    joined = "".join(LETTERS.tokens[i] for i in qwen.tokens)  # as the export's warning says: without spaces
+    assert "without spaces" in (path / "README.md").read_text("utf-8")
+    assert qwen.text == joined and said == [f"{path.name}: the ids have the text {joined!r}"]
 
 
 def test_a_qwen_of_one_tap_is_refused_by_mlx(tmp_path):

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from tests.trust.page import page
 from tests.trust.parts import PARTS
-from tests.trust.store import AGAIN, ROOT, again, collect, collect_again, opened, run
+from tests.trust.process import ROOT
+from tests.trust.store import AGAIN, again, collect, collect_again, opened, run
 
 NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
 

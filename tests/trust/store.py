@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,10 @@ from constructions.shards.shard import Shard
 from constructions.shards.table import Table
 from tests.fuzz.run import DTYPES, FORMS, TARGETS
 from tests.trust.parts import OVERSIZED, Part
+from tests.trust.process import commit, finished, ran
 from tests.trust.ranges import Range, merged, missing
 from tests.trust.refusals import TODAY, shown
 
-ROOT = Path(__file__).resolve().parents[2]
 UNPROVED = "again plants"
 AGAIN = {
     "again": "failing programs",
@@ -32,18 +30,6 @@ AGAIN = {
     UNPROVED: "checkpoints that were not proved",
     **dict.fromkeys(TODAY, "programs that are examples of a refusal"),
 }
-
-
-def commit() -> str:
-    """The commit of the checkout, "unknown" outside of one; "+" where files differ from it, this page apart."""
-    found = _git("rev-parse", "--short=10", "HEAD")
-    changed = found and _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/trust.*")
-    return f"{found}+" if changed else found or "unknown"
-
-
-def _git(*arguments: str) -> str:
-    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    return run.stdout.strip() if run.returncode == 0 else ""
 
 
 # Running ----------------------------------------------------------------------------------------------
@@ -79,17 +65,7 @@ def shards(part: Part, stores: Sequence[Table], record: dict, share: float) -> I
     for start, count in part.chunks(share):
         for first, last in missing((start, start + count), have):
             command = part.command(first, last - first)
-            yield Shard(part.name, first, last - first, "tests.trust.store:ran", {"command": command})
-
-
-def ran(command: list[str]) -> dict[str, Any]:
-    """What a process gives, and at which commit; the result is None, and why, where it gave none."""
-    at, child = commit(), _child(command)
-    try:
-        result, why = json.loads(child.stdout), ""
-    except ValueError:
-        result, why = None, f"exit code {child.returncode}: {child.stderr.strip()[-500:]}"
-    return {"commit": at, "result": result} | ({"why": why} if why else {})
+            yield Shard(part.name, first, last - first, "tests.trust.process:ran", {"command": command})
 
 
 def again(stores: Sequence[Table], found: dict, tell: Callable[[str], None], only: Iterable[str] = AGAIN) -> None:
@@ -112,7 +88,7 @@ def again(stores: Sequence[Table], found: dict, tell: Callable[[str], None], onl
     for name, failing in failed(found).items():
         if not failing or name not in only:
             continue
-        at, child = commit(), _child(commands[name](failing))
+        at, child = commit(), finished(commands[name](failing))
         result = json.loads(child.stdout) | {"ran": failing}
         stores[0].add(_once(name), {"commit": at, "cases": len(failing), "result": result})
         still = len(result["failures"]) + len(result.get("not proved", ()))
@@ -144,10 +120,6 @@ def _programs(failures: list[dict]) -> list[str]:
         chosen = sorted(values & set(known))
         command += [option, *chosen] if chosen else []
     return command
-
-
-def _child(command: list[str]) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
 
 
 # Keeping ----------------------------------------------------------------------------------------------

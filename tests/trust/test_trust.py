@@ -17,10 +17,11 @@ from compiler import CompileError
 from constructions.registry import CONSTRUCTIONS
 from constructions.shards.shard import Shard
 from constructions.shards.table import Table
-from tests.trust import store
+from tests.trust import process, store
 from tests.trust.__main__ import NUMBERS, PAGE
 from tests.trust.page import page
 from tests.trust.parts import PARTS, Part
+from tests.trust.process import ROOT
 from tests.trust.ranges import merged, missing
 from tests.trust.reasons import REASONS_OF_MUTANTS
 from tests.trust.refusals import TODAY
@@ -166,7 +167,7 @@ def test_every_mutant_that_stays_was_looked_into():
 
 def test_reasons_are_of_mutants_of_today():
     for file, change in REASONS_OF_MUTANTS:
-        assert change in {f"{m.before}  →  {m.after}" for m in mutants([store.ROOT / "compiler" / file])}, (
+        assert change in {f"{m.before}  →  {m.after}" for m in mutants([ROOT / "compiler" / file])}, (
             file,
             change,
         )
@@ -174,8 +175,8 @@ def test_reasons_are_of_mutants_of_today():
 
 def test_named_mutants_are_of_today():
     for file, before, after, tests in NAMED:
-        assert mutant(file, before, after).applied() != (store.ROOT / file).read_bytes()
-        assert all((store.ROOT / test).exists() for test in tests)
+        assert mutant(file, before, after).applied() != (ROOT / file).read_bytes()
+        assert all((ROOT / test).exists() for test in tests)
 
 
 def test_a_name_that_is_no_mutant_is_told(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
@@ -204,7 +205,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
         broken = ran[-1] == (120, 20) and ran.count((120, 20)) == 1
         return subprocess.CompletedProcess(command, 1, "no json" if broken else json.dumps({"n": ran[-1][1]}), "why")
 
-    monkeypatch.setattr(store.subprocess, "run", run)
+    monkeypatch.setattr(process.subprocess, "run", run)
     return ran
 
 
@@ -309,7 +310,7 @@ def test_failures_of_the_record_are_run_again_and_the_last_word_stands(tmp_path:
         answer = RESULT | {"start": 0, "failures": left[0]}
         return subprocess.CompletedProcess(command, 0, json.dumps(answer), "")
 
-    monkeypatch.setattr(store.subprocess, "run", run)
+    monkeypatch.setattr(process.subprocess, "run", run)
     record = {"fuzz": {"commits": ["old"], "cases": 2, "ranges": [[0, 2]], "result": RESULT}}
     for told in ("1 still fail: seed 7", "none fails any more"):
         found = store.collect([opened(tmp_path)], PARTS, record)
@@ -333,7 +334,7 @@ def test_what_was_not_proved_is_checked_again_by_name(tmp_path: Path, monkeypatc
         commands.append(command)
         return subprocess.CompletedProcess(command, 0, json.dumps(answer), "")
 
-    monkeypatch.setattr(store, "_child", child)
+    monkeypatch.setattr(store, "finished", child)
     unproved = {name: {"reason": "an old reason", "commit": "old"} for name in names}
     result = {"failures": [], "not proved": unproved}
     record = {"plants": {"commits": ["old"], "cases": 50, "ranges": [[0, 50]], "result": result}}

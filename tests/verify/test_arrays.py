@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,27 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
 
 
+def twice(first: str, second: str) -> Callable[[Path], None]:
+    """A part of each array's name that would unpack to more than is read, and one of it that is small."""
+
+    def write(path: Path) -> None:
+        arrays()(path)
+        with zipfile.ZipFile(path) as small:
+            held = {info.filename: small.read(info) for info in small.infolist()}
+        huge = held["W_Q.npy"].replace(b"(2, 3)", b"(%d,)" % (1 << 40))
+        with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
+            warnings.simplefilter("ignore")  # that there is one of this name already
+            for name in NAMES:
+                archive.writestr(name + first, huge)
+                archive.writestr(name + second, held[f"{name}.npy"])
+
+    return write
+
+
 BAD = {
+    "two of a name": (twice("", ".npy"), "has more than one array"),
+    "two of a name, the other first": (twice(".npy", ""), "has more than one array"),
+    "one name twice": (twice(".npy", ".npy"), "has more than one array"),
     "text": (lambda path: path.write_text("hello"), "no .npz file"),
     "nothing": (lambda path: path.write_bytes(b""), "no .npz file"),
     "directory": (lambda path: path.mkdir(), "cannot be read: is a directory"),

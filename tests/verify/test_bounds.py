@@ -64,6 +64,7 @@ def test_theorem_sizes_of_the_built_circuits():
     assert mqar_theorem3(16, 512, form="one-group") == SizeBound(d_model=6 + 12 + 3, d_state=13)
     assert mqar_theorem3(16, 512, key_code=64) == SizeBound(d_model=64 + 12, d_state=64)
     assert mqar_theorem4(16, 512) == SizeBound(d_model=193, d_state=1)
+    assert mqar_theorem4(1, 2) == SizeBound(d_model=4, d_state=1)
 
 
 @settings(deadline=None)

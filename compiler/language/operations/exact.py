@@ -125,7 +125,8 @@ def apply(matrix: sparse.csr_array, x: Array) -> Array:
     if x.dtype != object:
         weights = matrix.data.astype(x.dtype, copy=False)
         if np.array_equal(matrix.indptr, np.arange(matrix.shape[0] + 1)):  # one entry in each row: there is no sum
-            return _picked(x, matrix.indices) * weights
+            picked = _picked(x, matrix.indices)
+            return picked if (weights == 1).all() else picked * weights
         typed = sparse.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
         return _multiplied(typed, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
     weights, below = _exact_weights(matrix.data), 1

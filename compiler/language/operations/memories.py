@@ -301,7 +301,8 @@ class _Entries:
     """The entries of keys (batch, time, slots) that are not 0, in the order of time, then of the batch."""
 
     def __init__(self, keys: Array):
-        self.time, self.row, self.slot = np.nonzero(keys.swapaxes(0, 1))
+        held = (keys != 0).swapaxes(0, 1)
+        self.time, self.row, self.slot = np.unravel_index(np.flatnonzero(held), held.shape)  # faster than of all axes
         self.factor = keys[self.row, self.time, self.slot]
         self._begins = np.searchsorted(self.time, np.arange(keys.shape[1] + 1))
 

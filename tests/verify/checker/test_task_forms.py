@@ -24,7 +24,7 @@ from tests.verify.checker.edits import edits
 from tests.verify.checker.evaluator import evaluate
 from verify import Automaton, Counted, Lookup
 from verify.checker.formats import Rejected
-from verify.checker.tasks import letters
+from verify.checker.tasks import letters, paths
 from verify.checker.tasks.task import prove_task, read_task
 from verify.checker.values.language import parse
 
@@ -154,6 +154,19 @@ def test_a_form_is_proved_and_what_is_proved_of_an_edited_one_is_true(name, monk
             wrong += lead <= 0
             assert margin <= max(lead, 0), what
     assert wrong >= (4 if len(tried) > 40 else 1), wrong
+
+
+def test_too_many_situations_are_told_before_any_answer_is_looked_at(monkeypatch):
+    """Answers take most of the time, and none of it is of use where situations are left."""
+    made = _looked("first", 1, 5)
+    circuit, claim = json.loads(json.dumps(to_data(made))), made.task.claim | {"end": None}
+    language, looked = parse(language_to_data(made.language)), []
+    ahead = paths._ahead
+    monkeypatch.setattr(paths, "_ahead", lambda *given: looked.append(1) or ahead(*given))
+    assert prove_task(language, circuit, claim).reason is None and looked
+    looked.clear()
+    monkeypatch.setattr(paths, "_MOST_PATHS", 4)
+    assert "more than 4 situations" in prove_task(language, circuit, claim).reason and not looked
 
 
 def test_counts_and_automata_of_long_texts_are_proved_by_their_own_rules():

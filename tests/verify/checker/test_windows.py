@@ -17,7 +17,7 @@ from compiler.language.source import Tokens
 from tests.circuits.memories import K4
 from tests.verify.checker.checkpoints import write
 from verify.checker.check import check
-from verify.checker.values.windows import Letters, ended
+from verify.checker.values.windows import Letters, ended, exact_add, join, narrow
 
 LETTERS, LAST = 3, 2  # a window of letters at lags 0 … LAST
 
@@ -91,3 +91,19 @@ def test_signed_keys_are_not_those_of_another_code(tmp_path):
         (directory / "circuit.json").write_text(json.dumps(to_data(circuit(other))))
         verdict = check(directory)
         assert verdict.arithmetic is None and verdict.meaning
+
+
+@pytest.mark.parametrize("kinds, width", [(2, 1), (256, 1), (257, 2), (70_000, 4)])
+def test_labels_take_as_few_bytes_as_they_can(kinds, width):
+    labels = np.random.default_rng(0).permutation(kinds)
+    held = narrow(labels, kinds)
+    assert held.itemsize == width and np.array_equal(held, labels)
+
+
+def test_a_function_of_many_letters_takes_a_byte_for_each():
+    """A proof holds one for each of thousands of keys."""
+    letters = np.arange(1000)
+    one, other = (Letters({0: narrow(letters % n, n)}, np.arange(n) + 0.0) for n in (16, 7))
+    both = join(one, other, exact_add)
+    assert both.axes[0].itemsize == 1
+    assert np.array_equal(both.table[both.axes[0]], letters % 16 + letters % 7)

@@ -7,24 +7,25 @@ from collections import Counter
 
 import numpy as np
 
+from tests.spread import some
 from tests.verify.kernel.attack import attack, found, found_broken
 from tests.verify.kernel.broken import places, spoiled
 from verify.prover.search import Search
 
-ROUNDS = 2
+ROUNDS = some([1, 0], 0.5)
 
 
 def test_nothing_proves_a_changed_weight(targets):
     tried: Counter = Counter()
     for target in targets:
-        for number in range(ROUNDS):
+        for number in ROUNDS:
             tally, wrong = attack(target, random.Random(f"{target.name} {number}"), reach=0)
             assert not wrong
             tried += tally
-    assert tried["changed weights"] == ROUNDS * len(targets)
+    assert tried["changed weights"] == len(ROUNDS) * len(targets)
     for kind in ("old claims", "forged claims", "a fresh search", "a broken search"):
         assert tried[f"changed weights: {kind}, refused"]
-    assert tried["edited claims of unchanged weights: refused"] > 10 * ROUNDS
+    assert tried["edited claims of unchanged weights: refused"] > 10 * len(ROUNDS)
     assert tried["two names exchanged: refused"]
 
 
@@ -37,11 +38,12 @@ def test_a_short_search_proves_the_unchanged_weights(targets):
 def test_broken_searches_are_broken(targets):
     """Some of them find nothing of right weights any more, and some still do: of both kinds there are many."""
     rng, lost, places_seen = random.Random(5), 0, set()
-    for _ in range(40):
+    rounds = some(range(40), 0.03)
+    for _ in rounds:
         claims, what = found_broken(targets[1].checkpoint, rng, reach=0)
         lost += claims is None
         places_seen.add(what)
-    assert 5 < lost < 35 and len(places_seen) > 12
+    assert 0.12 * len(rounds) < lost < 0.88 * len(rounds) and len(places_seen) > 0.3 * len(rounds)
 
 
 def test_every_function_of_the_search_is_among_those_that_break():

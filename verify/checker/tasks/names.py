@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from verify.checker.formats import Rejected
+from verify.checker.tasks.listing import LONG, digest, listed
 
-_SHOWN = 6
 T = TypeVar("T")
 
 
@@ -90,11 +90,14 @@ class Names:
         return found
 
     def said(self, i: int) -> str:
-        """A letter for people; other than ASCII ones with their numbers, for they may look like one another."""
+        """A letter for people; with its numbers where it may look like another one, or like a quote."""
         name = self.letters[i]
-        return name if name.isascii() else f"{name}(U+{' U+'.join(f'{ord(c):04X}' for c in name)})"
+        return name if name.isascii() and "`" not in name else f"{name}(U+{' U+'.join(f'{ord(c):04X}' for c in name)})"
 
     def shown(self, ids: Sequence[int] | np.ndarray) -> str:
-        """These letters for people: `a b c`, or `k0 … k15` where there are many."""
-        names = [self.said(i) for i in ids]
-        return f"`{' '.join(names)}`" if len(names) <= _SHOWN else f"`{names[0]}` … `{names[-1]}`"
+        """These letters for people: `a b c`, or `k0` … `k15` where there are many in a row."""
+        said = listed([self.said(i) for i in ids], self.letters)
+        if len(said) <= LONG:
+            return said
+        mark = digest([self.letters[i] for i in ids])
+        return f"{len(ids)} letters that stand in construction.json ({mark} of their list in the order of circuit.json)"

@@ -76,13 +76,24 @@ class _Path:
 def prove_paths(language: Language, data: dict, task: Asking) -> Fraction:
     """The least lead of the right letter over all paths; Rejected where there are too many, or a rule is missing."""
     machine, margin = Machine(data, language.tokens), NOBODY
+    for path in _situations(language, machine, task):
+        for before, known, now in _steps(language, path, task):
+            margin = min(margin, _lead(machine, before, known, now, task))
+    return margin
+
+
+def _situations(language: Language, machine: Machine, task: Asking) -> list[_Path]:
+    """All that paths of the language lead to with one more letter to come; found before any answer is looked at, which
+    takes longer, so that too many of them are soon told.
+    """
     paths = [_Path(language.start, {}, task.begin(), (), Situation({}, (), Work()))]
+    found: list[_Path] = []
     seen: set[Hashable] = set()
     for _ in range(language.length):
+        found += paths
         following = []
         for path in paths:
             for before, known, now in _steps(language, path, task):
-                margin = min(margin, _lead(machine, before, known, now, task))
                 for after in _each(before.situation, lambda at: _moved(machine, before, known, now, at)):  # noqa: B023
                     key, small = _canonical(after)
                     if key not in seen:
@@ -93,7 +104,7 @@ def prove_paths(language: Language, data: dict, task: Asking) -> Fraction:
         if not following:
             break
         paths = following
-    return margin
+    return found
 
 
 def _steps(language: Language, path: _Path, task: Asking) -> Iterator[tuple[_Path, Known, int]]:

@@ -14,13 +14,13 @@ import numpy as np
 
 from verify.checker.formats import Rejected
 from verify.checker.tasks.letters import Held, Ids
+from verify.checker.tasks.listing import FEW, LONG, digest, runs
 from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.paths import OVER, Asked, Known
 from verify.checker.tasks.task_copies import Choices, always, letter, nothing, number
 
 _MOST_STATES = 1 << 12
 _MOST_PAIRS = 12
-_MOST_SAID, _MOST_RANGES = 600, 12
 KEY, VALUE = 1, 2
 
 
@@ -138,23 +138,23 @@ def read_automaton(claim: dict, names: Names) -> tuple[States, str, np.ndarray]:
 
 def _automaton_says(table: dict, states: list[str], classes: dict[str, str]) -> str:
     """The whole table where it is small: its answers are nothing without it."""
-    said = f"what the state of a finite automaton of {len(states)} states answers; it starts in {states[0]!r}"
+    said = f"what the state of a finite automaton of {len(states)} states answers; it starts in {states[0]!a}"
     letters = list(dict.fromkeys(name for by in table.values() for name in by))
     lines = []
     for state in states:
         by: dict[str, list[str]] = {}
         for name, to in table.get(state, {}).items():
             by.setdefault(to, []).append(name)
-        moves = ", ".join(f"{' '.join(map(ascii, names))} to {to!r}" for to, names in by.items()) or "nothing leads on"
+        moves = ", ".join(f"{' '.join(map(ascii, names))} to {to!a}" for to, names in by.items()) or "nothing leads on"
         answer = f"answers {ascii(classes[state])}" if state in classes else "asks nothing"
-        lines.append(f"{state!r} {answer} ({moves})")
+        lines.append(f"{state!a} {answer} ({moves})")
     partial = any(len(table.get(state, {})) < len(letters) for state in states)
     rest = "; behind a letter that leads nowhere nothing is asked" * partial
     whole = "; ".join(lines)
-    if len(whole) <= _MOST_SAID:
+    if len(whole) <= LONG:
         return f"{said}: {whole}{rest}"
-    digest = hashlib.sha256(json.dumps([table, classes], sort_keys=True).encode()).hexdigest()[:16]
-    return f"{said}; its table stands in construction.json (SHA-256 of transitions and classes {digest}…){rest}"
+    mark = hashlib.sha256(json.dumps([table, classes], sort_keys=True).encode()).hexdigest()[:16]
+    return f"{said}; its table stands in construction.json (SHA-256 of transitions and classes {mark}…){rest}"
 
 
 def _classes(claim: dict, states: list[str]) -> dict[str, str]:
@@ -192,7 +192,9 @@ def read_lookup(claim: dict, names: Names) -> tuple[Found, str]:
         number(which)
     keys, values = (_letters(names, claim[what]) for what in ("keys", "values"))
     place = f"the {which}" if isinstance(which, str) else f"number {which}"
-    none = "nothing is asked where there is none" if blank is None else f"{blank!r} where there is none"
+    none = "nothing is asked where there is none"
+    if blank is not None:
+        none = f"{names.said(names.one(blank))!r} where there is none"
     pair = f"of the letters of {names.shown(values)} that stood right after it before"
     says = f"at each of {names.shown(keys)}: {place} {pair}; {none}"
     return Found(keys, values, which, None if blank is None else names.one(blank)), says
@@ -227,13 +229,23 @@ def read_count(claim: dict, names: Names) -> tuple[Tally, str]:
 
 
 def _ranges(names: Names, answers: np.ndarray) -> str:
-    """`no` for 0 to 8, `yes` from 9 on."""
+    """`no` for 0 to 8, `yes` from 9 on; where each count has its own letter, `0` … `7` for 0 … 7 in turn."""
     starts = [0, *(i for i in range(1, len(answers)) if answers[i] != answers[i - 1]), len(answers)]
-    parts = [(names.shown(answers[a : a + 1]), a, b - 1) for a, b in pairwise(starts)]
-    said = [f"{name} for {a}" if a == b else f"{name} for {a} to {b}" for name, a, b in parts[:-1]]
-    return ", ".join(
-        [*said[:_MOST_RANGES], *["…"] * (len(said) > _MOST_RANGES), f"{parts[-1][0]} from {parts[-1][1]} on"]
-    )
+    spans, said = [(a, b - 1) for a, b in pairwise(starts)], [names.said(answers[a]) for a in starts[:-1]]
+    parts: list[str] = []
+    for a, b in runs(said[:-1]):
+        single = all(first == last for first, last in spans[a:b])
+        if single and b - a > FEW:
+            parts.append(f"`{said[a]}` … `{said[b - 1]}` for {spans[a][0]} … {spans[b - 1][0]} in turn")
+        else:
+            parts += [
+                f"`{name}` for {first}" + f" to {last}" * (first < last)
+                for name, (first, last) in zip(said[a:b], spans[a:b], strict=True)
+            ]
+    whole = ", ".join([*parts, f"`{said[-1]}` from {spans[-1][0]} on"])
+    if len(whole) <= LONG:
+        return whole
+    return f"as `answers` of construction.json says ({digest([names.letters[i] for i in answers])} of it)"
 
 
 def _letters(names: Names, listed: object) -> np.ndarray:
@@ -248,5 +260,5 @@ def ends(
     """The task with the letter that ends a text, which the claim names; null for none."""
     end = claim["end"]
     if end is not None:
-        names.one(end)
-    return Stated(task, says if end is None else f"{says}; {end!r} ends a text", end, known, needed)
+        says = f"{says}; {names.said(names.one(end))!r} ends a text"
+    return Stated(task, says, end, known, needed)

@@ -89,7 +89,8 @@ def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np
     for lag in sorted(a.axes.keys() | b.axes.keys()):
         if lag in a.axes and lag in b.axes:
             width = int(b.axes[lag].max()) + 1
-            pairs, axes[lag] = numbered(a.axes[lag].astype(np.int64) * width + b.axes[lag])
+            pairs, labels = numbered(a.axes[lag].astype(np.int64) * width + b.axes[lag])
+            axes[lag] = narrow(labels, len(pairs))
             pick_a.append(pairs // width)
             pick_b.append(pairs % width)
         else:
@@ -108,6 +109,11 @@ def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     met = np.zeros(most, dtype=bool)
     met[labels] = True
     return np.flatnonzero(met), (np.cumsum(met) - 1)[labels]
+
+
+def narrow(labels: np.ndarray, count: int) -> np.ndarray:
+    """The same labels 0 … count − 1 in the smallest type: a proof may hold thousands of rows of one for each letter."""
+    return labels.astype(np.min_scalar_type(count - 1))
 
 
 def _spread(table: np.ndarray, picks: list) -> np.ndarray:
@@ -153,7 +159,7 @@ def _component(world: World, root: int, lag: int, component: Table | Ramp, t: in
         return _number(exact_float(component.start[place - t]))
     if isinstance(component, Table):
         values, labels = component.classes()
-        return Letters({place: labels}, values)
+        return Letters({place: narrow(labels, len(values))}, values)
     made = world.roots[root]
     if made.kind == "form":
         inner = letters_of(world, made.parts[0], t, place)
