@@ -44,6 +44,11 @@ def alike_in(x: Spread, y: Spread, m: Mono) -> tuple[Array, Array]:
     return left, right
 
 
+def _in(x: Spread, cases: Array) -> Spread:
+    """x in these cases (mask), and 0 in others."""
+    return {m: multiply(n, cases.astype(np.int64)) for m, n in x.items()}
+
+
 class Cases:
     """Cases of which `ends` says the least and the largest number of tables and states; arrays of `rank` axes."""
 
@@ -53,6 +58,7 @@ class Cases:
         self._known: dict[Place, Spread] = {}
         self._bent: dict[Place, tuple[Array, Array]] = {}
         self._forms: list[_Form] | None = None  # what is known of relus, where these are compared
+        self._flat = False  # whether relus that are compared, and are 0 in a case, are 0 there for all others
 
     def begun(self, back: int) -> Array:
         """1 where more than `back` positions are there, else 0."""
@@ -82,37 +88,45 @@ class Cases:
 
     def _bend(self, a: int, lag: int) -> Spread:
         """relu(q): q, 0, or where the case leaves it bent a symbol within 0 and the most that q is there. With `_forms`
-        it is the nearest relu(q + c) that is known, and a symbol for the difference.
+        the symbol is the difference from the nearest relu(q + c) that is known, or from q, where −q is closer to 0.
         """
         q = self.spread(self.terms.replaced(self.terms.atoms[a].of), lag)
         lo, hi = self.range(q)
         up, down = lo >= 0, hi <= 0
-        near = self._near(q)
-        if near is None:
-            base, ends = {m: multiply(n, up.astype(np.int64)) for m, n in q.items()}, (0 * hi, np.where(down, 0, hi))
-            same = up | down
-        else:  # relu(q) − relu(q + c) is within 0 and −c: relu rises, and by no more than what it bends
-            form, apart = near
-            flat = (up & form.up) * apart
-            base = self.sum(form.bent, {(): flat})
-            same = (up & form.up) | (down & form.down)
-            ends = np.minimum(apart, 0), np.maximum(apart, 0)
-        found = base
+        line = up if self._forms is None else lo >= -hi
+        found, same = _in(q, line), up | down
+        least, most = 0 * hi, np.maximum(np.where(line, -lo, hi), 0)
+        for here, apart, form in self._near(q):  # relu rises, and by no more than what it bends
+            flat = down & (form.down | self._flat)
+            near = self.sum(form.bent, {(): (up & form.up) * apart})
+            found = self.sum(_in(found, ~here), _in(near, here & ~(flat & self._flat)))
+            same = np.where(here, (up & form.up) | flat, same)
+            least = np.where(here, np.minimum(apart, 0), least)
+            most = np.where(here, np.maximum(apart, 0), most)
         if not same.all():
-            self._bent[a, lag] = ends
-            found = self.sum(base, {((a, lag),): 1 - same.astype(np.int64)})
+            self._bent[a, lag] = least, most
+            found = self.sum(found, {((a, lag),): 1 - same.astype(np.int64)})
         if self._forms is not None:
             self._forms += [_Form(q, found, up, down), _Form(found, found, up | True, up & False)]
         return found
 
-    def _near(self, q: Spread) -> tuple[_Form, Array] | None:
-        """The form q + c of the smallest c, and −c."""
-        found: list[tuple[_Form, Array]] = []
+    def _near(self, q: Spread) -> list[tuple[Array, Array, _Form]]:
+        """The nearest form q + c that is known: (in which cases it is this one, −c, the form)."""
+        found = []
         for form in self._forms or ():
-            if all(np.array_equal(*alike_in(form.q, q, m)) for m in {**form.q, **q} if m):
+            here = np.ones([1] * self._rank, bool)
+            for m in {**form.q, **q}:
+                here = here & np.equal(*alike_in(form.q, q, m)) if m else here
+                if not here.any():
+                    break
+            else:
                 right, left = alike_in(form.q, q, ())
-                found.append((form, add(left, -right)))
-        return min(found, key=lambda pair: np.abs(pair[1]).max(), default=None)
+                found.append((here, add(left, -right), form))
+        if not found:
+            return []
+        far = np.stack(np.broadcast_arrays(*(np.where(h, np.abs(c).astype(float), np.inf) for h, c, _ in found)))
+        nearest = far.argmin(axis=0)
+        return [(here & (nearest == i), apart, form) for i, (here, apart, form) in enumerate(found)]
 
     def _look_up(self, a: int, lag: int) -> Spread:
         begun = self.begun(lag)
@@ -160,12 +174,13 @@ class Cases:
         return self._one(lo), self._one(hi)
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
-        """All that a polynomial with whole coefficients can be: within what is seen of it with `_forms` and without."""
+        """All that a polynomial with whole coefficients can be: within what is seen of it without `_forms`, with them,
+        and with them where `_flat`."""
         x = self.spread(p)
         lo, hi = self.range(x)
-        if self._bent:
+        for flat in (True, False) if self._bent else ():
             twin = copy(self)
-            twin._known, twin._bent, twin._forms = {}, {}, []
+            twin._known, twin._bent, twin._forms, twin._flat = {}, {}, [], flat
             x = twin.spread(p)
             least, most = twin.range(x)
             lo, hi = fold(np.maximum, (lo, least)), fold(np.minimum, (hi, most))

@@ -29,7 +29,7 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     """Σ head · lane − Σ matrix · stream is 0 for each letter.
 
     Both are brought into normal form (`Normal`) and added up, monomial by monomial, as columns over the letters. What
-    is left of a letter is a polynomial, which a claim must show to be 0 in every case.
+    is left of a letter is a polynomial. A claim must show that it is 0 in every case, or the difference itself is.
     """
     letters, terms = ledger.terms.language.tokens, ledger.terms
     columns: dict[tuple, Column] = {}
@@ -57,7 +57,8 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
         if column.any():
             left[normal.of(polys[key])].append(column)
     for r, p in _rows(ledger, left, normal):
-        ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
+        ways = [_score(terms, parts, r), p]
+        ledger.until(f"the score of letter {r}", ways, partial(_check_zero, ledger, ways, r))
     circuit.decided = decided
 
 
@@ -156,6 +157,6 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     return left
 
 
-def _check_zero(ledger: Ledger, p: Poly, r: int) -> None:
-    if any(ledger.terms.range(p)):
+def _check_zero(ledger: Ledger, ways: Sequence[Poly], r: int) -> None:
+    if all(any(ledger.terms.range(p)) for p in ways):
         raise Unproved(f"the score of letter {r} is not shown to be the circuit's")

@@ -31,9 +31,9 @@ def needed(checkpoint: Checkpoint, claims: list[Claim]) -> tuple[Proof, list[Cla
 def search_of(
     checkpoint: Checkpoint, source: type[Search] = Search, reach: int = 2, first: int = 0
 ) -> tuple[Proof, list[Claim]]:
-    """The same of files that have been read: first with few kinds of claims, and with more where these do not do."""
+    """The same of files that have been read: first with few kinds of claims, and with all where these do not do."""
     reasons = []
-    for most in range(first, reach + 1):
+    for most in dict.fromkeys((first, reach)):
         terms = Terms(checkpoint.language)
         found = source(terms, most)
         try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from verify.prover.potentials import number, potential, written
 from verify.prover.samples import Samples
 
 Claim = list[Any]
-_MOST_CUTS, _MOST_VALUES, _MOST_CASES = 256, 64, 1 << 13
+_MOST_CUTS, _MOST_VALUES, _MOST_CASES, _FEW = 256, 64, 1 << 13, 4
 _BUDGET = 1 << 24  # cases times terms, of all that one search looks at
 
 
@@ -66,11 +67,13 @@ class Search:
         if place.endswith("a new atom"):
             yield from self._same(subjects)
             return
-        yield from self._totals(subjects)
-        for p in subjects:
-            yield from self._cut(p)
-        for p in subjects:
-            yield from self._follow(p)
+        # of the difference of two scores one form must be 0, and of other places each polynomial may count
+        for group in [[p] for p in subjects] if place.startswith("the score") else [subjects]:
+            yield from self._totals(group)
+            for p in group:
+                yield from self._cut(p)
+            for p in group:
+                yield from self._follow(p)
 
     def _new(self, *key: Any) -> bool:
         if key in self._tried:
@@ -135,9 +138,11 @@ class Search:
 
     def _follow(self, p: Poly) -> Iterator[Claim]:
         q = p.primitive[1]
-        if not self._reach or p.constant or not self._new("follow", q.key):
+        if not self._reach or p.constant:
             return
-        for followed, bounded in self._ways(q):
+        for followed, bounded in chain(self._ways(q), self._wider(q)):
+            if not self._new("follow", q.key, frozenset(followed), frozenset(bounded)):
+                continue
             if any(followed >= exact and bounded >= held for exact, held in self._too_many):
                 continue  # there are as many situations of more states
             try:
@@ -160,6 +165,19 @@ class Search:
         yield states, set()
         if states - plain:
             yield plain, states - plain
+
+    def _wider(self, q: Poly) -> Iterator[tuple[set[int], set[int]]]:
+        """The states that have few numbers are followed too, as far as the edges tell these."""
+        *_, (plain, held) = self._ways(q)
+        if not held:
+            return
+        try:
+            ends = Situations(self.terms, [q], plain, held, self.most_situations).ends
+        except Unproved:
+            return
+        wide = {a for a, k in ends if a in held and (ends[a, k][1] - ends[a, k][0]).max() >= _FEW}
+        if wide != held:
+            yield plain | held - wide, wide
 
     def _states_of(self, q: Poly) -> set[int]:
         return {a for a in self._read(q) if self.terms.atoms[a].kind not in ("table", "relu")}

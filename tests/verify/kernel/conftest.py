@@ -46,5 +46,11 @@ def words_claims(words: Path) -> list:
 
 
 @pytest.fixture(scope="session")
+def longest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The least longest increasing subsequence: at most two numbers, 0 or 1."""
+    return make(tmp_path_factory.mktemp("kernel") / "longest", "lis", "mamba", length=2, values=2)
+
+
+@pytest.fixture(scope="session")
 def targets(recall: Path, keep: Path, heads: Path) -> list[Target]:
     return [Target(directory, random.Random(1)) for directory in (recall, keep, heads)]

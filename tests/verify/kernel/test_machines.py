@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from tests.verify.kernel.attack import Target, accepted, edited
 from tests.verify.kernel.small import searched
 from verify.checker.tasks.task_copies import BAR, END, OTHER, TEXT, Written, answers
 from verify.kernel.certificate import claims_of, prove, replay, written
+from verify.kernel.claims import Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
 from verify.kernel.machines import Machine, beside, edit_distance, selective_copy
+from verify.prover.prove import search_of
 from verify.tasks.solvers.words import EditDistanceSolver
 
 
@@ -157,3 +160,31 @@ def test_no_changed_weight_of_the_edit_distances_is_proved(words, words_claims):
                 assert not accepted(changed, claims), how
                 tried += 1
     assert tried > 4
+
+
+# Scores that are equal as they stand, and not in normal form ------------------------------------------------------
+
+
+def test_scores_may_be_equal_before_they_are_brought_into_normal_form(longest):
+    """Longest increasing subsequences: in normal form the difference of a score has 3,292 terms, as it stands 14, and
+    these are shown to be 0. Another weight of the head, or another number of the circuit's matrix, is refused.
+    """
+    checkpoint = read(longest)
+    claims = search_of(checkpoint, reach=1, first=1)[1]
+    head = checkpoint.tensors["lm_head.weight"]
+    at = next(i for i in np.flatnonzero(head[3]).tolist() if head[4, i])
+    changed = head.copy()
+    changed[3, at] *= 2
+    other = replace(checkpoint, tensors=checkpoint.tensors | {"lm_head.weight": changed})
+    for wrong in (other, replace(checkpoint, circuit=_another_matrix(checkpoint.circuit))):
+        with pytest.raises((Unproved, Refused), match="score"):
+            prove(wrong, claims)
+
+
+def _another_matrix(circuit: dict) -> dict:
+    """The circuit with one number of the matrix of its scores changed."""
+    streams = json.loads(json.dumps(circuit["streams"]))
+    scores = streams[streams[circuit["output"]]["inputs"][0]]["attributes"]["matrices"][0]
+    row = next(row for row in scores["rows"] if row)
+    row[0][1] = str(2 * Fraction(row[0][1]))
+    return circuit | {"streams": streams}

@@ -10,7 +10,7 @@ import pytest
 
 from verify.kernel.cases import Cases, Grid, Parts
 from verify.kernel.claims import Ledger, Refused, Unused
-from verify.kernel.facts import Ranged, closer
+from verify.kernel.facts import Ranged, closer, ends
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language
 from verify.kernel.machines import Machine, beside
@@ -247,6 +247,48 @@ def test_two_relus_are_apart_only_where_both_are_straight():
             assert ONE in seen or -ONE in seen
             for cuts in ((0,), (0, 3), (3,)):
                 holds(Grid(terms, [p], [Parts(a, 0, cuts)]), p, seen)
+
+
+def test_a_relu_that_hardly_bends_is_seen_beside_its_line():
+    """n is a count, at least 0. relu(n − 1) is n − 1 and at most 1 more, so n − relu(n − 1) is 0 or 1."""
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    n = terms.sum(terms.of_letter([ONE, 0 * ONE, 0 * ONE]))
+    minus = lambda k: terms.relu(terms.add([(ONE, n), (Fraction(-k), constant(1))]))
+    for k in (1, 2):
+        p = terms.add([(ONE, n), (-ONE, minus(k))])
+        seen = {value(terms, p, letters, len(letters)) for letters in sequences(terms.language)}
+        grid = Grid(terms, [p])
+        holds(grid, p, seen)
+        assert ends(grid.cells(p)) == (0, k) == (min(seen), max(seen))
+
+
+def test_a_relu_that_is_0_in_a_case_does_not_make_another_one_0():
+    """n is at most 5, and t 0 or 1. Where t is 0, relu(n + 2t − 5) is 0, and relu(n + 2t − 4) is not."""
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    n, t = terms.sum(constant(1)), terms.of_letter([ONE, 0 * ONE, 0 * ONE])
+    bent = lambda k: terms.relu(terms.add([(ONE, n), (Fraction(2), t), (Fraction(-k), constant(1))]))
+    one, two = bent(4), bent(5)
+    for first, second in ((one, two), (two, one)):
+        p = Poly({**first.terms, **{m: -c for m, c in second.terms.items()}})
+        p = terms.add([(ONE, p), (Fraction(9), t)])  # so that numbers where t is 0 are no numbers where it is 1
+        seen = {value(terms, p, letters, len(letters)) for letters in sequences(terms.language)}
+        assert len(seen) == 4
+        holds(Grid(terms, [p]), p, seen)
+
+
+def test_relus_that_are_one_where_a_flag_is_1_are_seen_to_be():
+    """The nearest known relu is another one in each case: relu(n + 3f − 5) is relu(n − 2) where f is 1, and elsewhere
+    it is relu(n − 5), which is nearer to relu(n − 4).
+    """
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), 8))
+    n = terms.sum(terms.of_letter([ONE, 0 * ONE, 0 * ONE]))
+    f = terms.latch(constant(1), terms.of_letter([0 * ONE, ONE, 0 * ONE]))
+    bent = lambda k, w=0: terms.relu(terms.add([(ONE, n), (Fraction(w), f), (Fraction(-k), constant(1))]))
+    apart = terms.product(f, terms.add([(ONE, bent(5, 3)), (-ONE, bent(2))]))
+    both = terms.add([(ONE, apart), (ONE, bent(4)), (-ONE, bent(5))])
+    ways = [{a for a in states(terms, both) if terms.atoms[a].kind == kind} for kind in ("latch", "sum")]
+    assert ends(Situations(terms, [apart], *ways).cells(apart)) == (0, 0)
+    assert ends(Situations(terms, [both], *ways).cells(both)) == (0, 1)
 
 
 def test_a_count_that_starts_again_is_0():
