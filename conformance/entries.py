@@ -58,18 +58,20 @@ def indices(axis: str, places: list[int], size: int) -> str:
         return ""
     if count == 1:
         return f"{axis} {first}"
+    noun, *more = axis.split(" ", 1)
+    plural = " ".join([f"{axis}s"] if more and not more[0].startswith("of ") else [f"{noun}s", *more])
     if last - first + 1 == count:
-        return f"{axis}s from {first} on" if last == size - 1 else f"{axis}s {first} to {last}"
+        return f"{plural} from {first} on" if last == size - 1 else f"{plural} {first} to {last}"
     for modulus in _MODULI:
         like = list(range(first % modulus, size, modulus))
         if places == [i for i in like if i >= first]:
             behind = "" if places == like else f" from {first} on"
-            return f"{axis}s ≡ {first % modulus} mod {modulus}{behind}"
+            return f"{plural} ≡ {first % modulus} mod {modulus}{behind}"
     if count <= _LISTED:
-        return f"{axis}s {', '.join(map(str, places))}"
+        return f"{plural} {', '.join(map(str, places))}"
     if first == 0 and last == size - 1:
-        return f"{count} of {size} {axis}s"
-    return f"{count} of the {axis}s from {first} " + ("on" if last == size - 1 else f"to {last}")
+        return f"{count} of {size} {plural}"
+    return f"{count} of the {plural} from {first} " + ("on" if last == size - 1 else f"to {last}")
 
 
 def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: Tensor) -> Iterator[str]:

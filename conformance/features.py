@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -131,19 +132,24 @@ def _traits(cases: Sequence[dict[str, Any]]) -> Iterator[Trait]:
     for name, row in numbers.items():
         sizes = sorted({v for v in row if v is not None})
         for less in sizes[:-1]:
-            yield Trait(f"more than {less:g} {name}", bits(v is not None and v > less for v in row))
+            yield Trait(f"more than {less:g} {_noun(name, less)}", bits(v is not None and v > less for v in row))
     for name, row in numbers.items():  # behind all of these: of two that say the same of the cases the first is told
         for value in sorted({v for v in row if v is not None}):
-            yield Trait(f"{value:g} {name}", bits(v == value for v in row))
+            yield Trait(f"{value:g} {_noun(name, value)}", bits(v == value for v in row))
     for border in _BORDERS:
         row = numbers.get("positions", [])
         yield Trait(f"positions that are no multiple of {border}", bits(v is not None and v % border for v in row))
     for name, row in values.items():
         if name in numbers:
             for value in sorted({v for v in row if v is not None})[:-1]:
-                yield Trait(f"at most {value:g} {name}", bits(v is not None and v <= value for v in row))
+                yield Trait(f"at most {value:g} {_noun(name, value)}", bits(v is not None and v <= value for v in row))
         elif True in row:
             yield Trait(f"no {name}", bits(v is None for v in row))
+
+
+def _noun(name: str, value: float) -> str:
+    """One of "bits of an operand" is a bit."""
+    return re.sub(r"s\b", "", name, count=1) if value == 1 else name
 
 
 def _is_number(row: Sequence[Any]) -> bool:

@@ -95,6 +95,8 @@ class Kernel:
     def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: bool) -> dict[str, Tensor]:
         """asked: whether the last state is asked for, which may be another path through a kernel."""
         options = case.arguments
+        if self.op == "norm" and "group_size" not in self.accepts and options["group_size"] == inputs["x"].shape[-1]:
+            del options["group_size"]  # one group, as where none is named
         # A limit, a document or a size is not to be left out in silence; a default may be.
         self._check_accepted({*inputs, *(key for key, value in options.items() if value not in (None, False))})
         known = {name: value for name, value in options.items() if name in self.accepts}

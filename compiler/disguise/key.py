@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import strict_value, text_of
 from compiler.disguise.errors import DisguiseError
-from compiler.disguise.steps import KINDS, Step, Tensors, undone
+from compiler.disguise.steps import KINDS, Leg, Step, Tensors, undone
 
 FORMAT, VERSION = "disguise-key", 1
 
@@ -39,7 +39,10 @@ class Key:
 
     def plain(self, tensors: Mapping[str, np.ndarray]) -> Tensors:
         """The weights that were disguised; DisguiseError where the key does not fit."""
-        return undone(self.steps, tensors)
+        try:
+            return undone(self.steps, tensors)
+        except (ValueError, IndexError, ArithmeticError) as reason:
+            raise DisguiseError(f"the key does not fit these weights: {str(reason):.80}.") from reason
 
 
 def read_key(path: Path) -> Key:
@@ -63,10 +66,64 @@ def read_key(path: Path) -> Key:
 
 
 def _step(entry: Mapping[str, Any]) -> Step:
-    """A step as `to_json` wrote it."""
+    """A step as `to_json` wrote it; ValueError or TypeError where an entry is of another kind."""
     kind = KINDS[entry["kind"]]
-    values = {field.name: entry[field.name] for field in fields(kind)}
-    values["legs"] = [(str(name), int(axis), int(first), int(role)) for name, axis, first, role in values["legs"]]
-    if "entries" in values:
-        values["entries"] = [(str(name), int(at), float(old), float(new)) for name, at, old, new in values["entries"]]
-    return kind(**values)
+    return kind(**{field.name: _ENTRIES[field.name](entry[field.name]) for field in fields(kind)})
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int or abs(value) >= _MOST:
+        raise ValueError(f"{value!r:.40}, where a whole number below 2^31 is needed")
+    return value
+
+
+def _natural(value: Any) -> int:
+    if _integer(value) < 0:
+        raise ValueError(f"{value}, where a number from 0 on is needed")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or abs(value) > _LARGEST:
+        raise ValueError(f"{value!r:.40}, where a number of float32 is needed")
+    return float(value)
+
+
+def _each(read: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    def entries(values: Any) -> list[Any]:
+        if not isinstance(values, list):
+            raise ValueError(f"{values!r:.40}, where a list is needed")
+        return [read(value) for value in values]
+
+    return entries
+
+
+def _order(values: Any) -> list[int]:
+    order = _each(_natural)(values)
+    if sorted(order) != list(range(len(order))):
+        raise ValueError("an order that does not have each place once")
+    return order
+
+
+def _leg(leg: Sequence[Any]) -> Leg:
+    name, axis, first, role = leg
+    return str(name), _natural(axis), _natural(first), _integer(role)
+
+
+def _exchanged(entry: Sequence[Any]) -> tuple[str, int, float, float]:
+    name, at, old, new = entry
+    return str(name), _natural(at), _number(old), _number(new)
+
+
+_MOST, _LARGEST = 1 << 31, 2.0**128
+_ENTRIES: Mapping[str, Callable[[Any], Any]] = {
+    "legs": _each(_leg),
+    "order": _order,
+    "exponents": _each(_integer),
+    "signs": _each(_integer),
+    "to": _natural,
+    "of": _natural,
+    "factor": _number,
+    "what": dict,
+    "entries": _each(_exchanged),
+}

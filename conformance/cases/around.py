@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.cases.curves import GATES, ULP
+from conformance.cases.curves import GATES, ULP, half_a_unit
 from conformance.cases.draw import BF16, Draw, case
 from conformance.loader import Case
 
@@ -36,7 +36,7 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     )
     cuts = [1, 2, 7, 18]
     yield _conv("continuation", "odd cuts", "a window handed from piece to piece", 21, cuts=cuts, last=True, batch=2)
-    documents = {65796: 5, 260: 2, 4: 1, 1: 12}
+    documents = {65796: 5, 260: 2, 4: 1, 0: 12}
     yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=documents)
     yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, wide="x")
     yield _conv("precision", "wide taps", "all bits of a tap of 12", 7, wide="weight")
@@ -46,7 +46,14 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
     yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
     yield _conv("dtype", "float16, window", "a window kept in float16", 9, last=True, dtype=torch.half, wide="x")
+    curve = "silu to a few units in the last place"
+    yield _conv("accuracy", "curve of silu", curve, len(GATES), x=GATES, silu=True, near=16 * ULP)
     for dtype, of in ((BF16, "bfloat16"), (torch.half, "float16")):
+        asks = "a sum is not rounded before its silu"
+        gates = [gate / 3 for gate in GATES if abs(gate) < 8]
+        yield _conv(
+            "one rounding", f"{of}, silu", asks, len(gates), x=gates, silu=True, near=half_a_unit(dtype), dtype=dtype
+        )
         asks = "taps times inputs, their sum and the bias are rounded once"
         yield _conv(
             "one rounding", f"{of}, products", asks, 9, bias=True, silu=True, dtype=dtype, wide="x", positive=True
@@ -74,9 +81,12 @@ def _conv(
     dtype: torch.dtype = torch.float32,
     wide: str = "",
     positive: bool = False,
+    x: Sequence[float] = (),
+    near: float = 0.0,
 ) -> Case:
     """wide: the operand whose numbers have 12 bits, or all bits of the dtype. positive: whether taps and bias are, so
-    that silu leaves what it is given.
+    that silu leaves what it is given. x: the input of every channel, if it is given; y is then held to `near`, a part
+    of it, or to 2^-24.
     """
     draw = Draw(f"conv {name}")
     scale = 128 if silu and not positive else 1
@@ -92,13 +102,19 @@ def _conv(
         inputs[wide] = draw.wide(tuple(inputs[wide].shape), dtype)
     if positive:
         inputs |= {key: draw.of((3, 5, 7), tuple(inputs[key].shape)) for key in ("weight", "bias")}
+    if x:
+        inputs["x"] = torch.tensor(x).to(dtype).float().expand(batch, channels, length).clone()
+        inputs["weight"] = torch.tensor([0.0, 0.0, 3.0, 5.0]).expand(channels, taps).clone() / 4
     if documents:  # how many positions have each number
         ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
     options: dict[str, Any] = {"activation": activation if silu else None} | ({"cuts": cuts} if cuts else {})
     borders = {"cut": cuts or [], "document": list(accumulate((documents or {}).values()))[:-1], "window": [taps - 1]}
     found = {what: places for what, places in borders.items() if places}
-    return case("conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype)
+    return case(
+        "conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype, relative=near,
+        absolute=2.0**-24 if near else 0.0,
+    )  # fmt: skip
 
 
 def norm_cases(full: bool = False) -> Iterator[Case]:
@@ -141,10 +157,14 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     )
     curve = "silu to a few units in the last place, behind the norm"
     yield _norm("accuracy", "curve of silu", curve, [2.0**10], z=True, before=True, gates=GATES, near=16 * ULP)
-    for dtype, of, bits in ((BF16, "bfloat16", 8), (torch.half, "float16", 11)):
-        asks = "the mean and its root are float32, and x times it is rounded once"
-        half_a_unit = 2.0**-bits * (1 + 2.0**-10)
-        yield _norm("one rounding", f"{of}, wide x", asks, [1.0], width=64, near=half_a_unit, wide="x", dtype=dtype)
+    for dtype, of in ((BF16, "bfloat16"), (torch.half, "float16")):
+        asks = "the mean, its root, x times it and the weight's product are rounded once"
+        more: dict[str, Any] = {"width": 64, "near": half_a_unit(dtype), "wide": "x", "dtype": dtype, "weight": True}
+        yield _norm("one rounding", f"{of}, wide x", asks, [1.0], **more)
+        asks = "the norm is not rounded before it is gated"
+        yield _norm(
+            "one rounding", f"{of}, gate after", asks, [1.0], z=True, before=True, gates=(33.0, 45.0, 63.0), **more
+        )
 
 
 _WIDEST = 4096  # channels of a layer

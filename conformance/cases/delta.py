@@ -35,7 +35,7 @@ class Row:
     """A case before its numbers are drawn.
 
     heads: of q and k; values: channels of v; spread: heads of v for each of q and k.
-    beta, g: what these are drawn from.
+    beta, g: what these are drawn from; in_turn: whether the heads have the values of g one after the other.
     swaps: keys of ½ at four places, over a state of pairs that the first steps write. places: how many places keys
     of one place are drawn from. u: the largest v. normed: whether q and k are normed inside, and `LONG` times as long.
     wide: the operand whose numbers have 12 bits, or all bits of the dtype. near: how far y may be, as a part of it.
@@ -59,6 +59,7 @@ class Row:
     places: int = 2
     swaps: bool = False
     normed: bool = False
+    in_turn: bool = False
     near: float = 0.0
     zeros: bool = False
     level: float = 1.0
@@ -76,6 +77,10 @@ def _narrow(dtype: torch.dtype) -> Iterator[Row]:
     of, row = str(dtype).removeprefix("torch."), partial(Row, stage="dtype", last=True, dtype=dtype)
     yield row(
         name=f"{of}, initial state", asks="an initial state is float32", length=3, initial=1, beta=(0.0,),
+        wide="initial_state",
+    )  # fmt: skip
+    yield row(
+        name=f"{of}, carried", asks="a state is float32 where chunks meet", length=150, initial=1, beta=(0.0,),
         wide="initial_state",
     )  # fmt: skip
     yield row(
@@ -162,6 +167,10 @@ ROWS = (
         initial=25, beta=ANY, last=True, places=1,
     ),
     Row(
+        *(), stage="initial state", name="as many keys as values", asks="a state that is square, and not transposed",
+        length=9, values=4, beta=ANY, initial=25,
+    ),
+    Row(
         *(), stage="continuation", name="odd cuts", asks="a state handed from piece to piece", length=75,
         cuts=(1, 3, 40, 64, 65), beta=ANY, g=RARELY, last=True, batch=2,
     ),
@@ -182,8 +191,8 @@ ROWS = (
         beta=(0.0, 0.0, 1.0),
     ),
     Row(
-        *(), stage="accuracy", name="curve of exp", asks="exp to a few units in the last place", length=1, batch=17,
-        heads=4, initial=25, beta=(0.0,), g=tuple(EXPONENTS[:-2]), near=_UNITS * 16,
+        *(), stage="accuracy", name="curve of exp", asks="exp to a few units in the last place", length=1,
+        heads=len(EXPONENTS), initial=25, beta=(0.0,), g=tuple(EXPONENTS), in_turn=True, near=_UNITS * 16,
     ),
     Row(
         *(), stage="accuracy", name="half-life", asks="a decay near 1 that keeps its half-life over 192 steps",
@@ -213,7 +222,8 @@ def rendered(row: Row) -> Case:
     if row.swaps:
         q, k, v = _pairs(draw, row)
         beta[:, : row.keys] = 1
-    inputs = {"q": q, "k": k, "v": v, "g": draw.of(row.g, (*time, heads)), "beta": beta}
+    g = torch.tensor(row.g).expand(*time, heads).clone() if row.in_turn else draw.of(row.g, (*time, heads))
+    inputs = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
     if row.normed:
         inputs |= {"q": LONG * row.level * q, "k": LONG * row.level * k}
     if row.zeros:

@@ -317,7 +317,7 @@ ROWS = (
     ),
     Row(
         *(), stage="packed", name="numbers that fall", asks="a document begins wherever the number is another one",
-        length=30, documents=(7, 3, 8, 12), numbers=(65796, 260, 4, 1), decay=(KEEP,), step=(0, 1),
+        length=30, documents=(7, 3, 8, 12), numbers=(65796, 260, 4, 0), decay=(KEEP,), step=(0, 1),
     ),
     Row(stage="precision", name="wide u", asks="all bits of u or x", length=3, u=1, columns=1, c=1, wide=("u", "x")),
     Row(stage="precision", name="wide B", asks="all bits of B", length=3, columns=1, u=1, c=1, wide=("B",)),

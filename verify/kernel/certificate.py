@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,16 @@ from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Poly, Terms
 
 NAME, VERSION = "certificate.json", 2  # 1: before states were followed and new atoms of circuit.json were compared
-_UNEXPECTED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
+_UNEXPECTED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
 
 
 def written(claims: Sequence[Any]) -> str:
@@ -49,6 +59,15 @@ class Unexpected(Unproved):
         )
 
 
+@contextmanager
+def unexpected_told() -> Iterator[None]:
+    """What the kernel does not expect of a file is told, and proves nothing."""
+    try:
+        yield
+    except _UNEXPECTED as reason:
+        raise Unexpected(reason) from reason
+
+
 class _Replay:
     """Claims one by one, in their order."""
 
@@ -61,10 +80,8 @@ class _Replay:
 
 def replay(directory: Path, claims: Sequence[Any]) -> Proof:
     """What these claims prove of a checkpoint, without any search. Unproved or Refused where they do not."""
-    try:
+    with unexpected_told():
         return prove(read(directory), claims)
-    except _UNEXPECTED as reason:
-        raise Unexpected(reason) from reason
 
 
 def prove(checkpoint: Checkpoint, claims: Sequence[Any]) -> Proof:

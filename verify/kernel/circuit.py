@@ -18,6 +18,7 @@ from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.terms import Poly, constant
 
 ONE = Fraction(1)
+MOST_ENTRIES = 1 << 26  # of a matrix
 _OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
 Lanes = list[Poly]
 Decided = tuple[int, float, Poly]  # of a rule over scores: its letter, what it adds there where its flag is 1, the flag
@@ -117,9 +118,11 @@ def _check_known(i: int, stream: dict[str, Any], attributes: Sequence[str]) -> N
 
 def matrix(data: dict[str, Any]) -> np.ndarray:
     """A matrix of circuit.json, in any of its three forms; its numbers fit float64 exactly."""
+    height, width = (data["size"],) * 2 if "size" in data else data["shape"]
+    if natural(height) * natural(width) > MOST_ENTRIES:
+        raise Unproved(f"a matrix has {height} · {width} entries, and the kernel reads {MOST_ENTRIES}")
     if set(data) == {"diagonal", "size"}:
-        return np.eye(data["size"]) * _exact(data["diagonal"])
-    height, width = data["shape"]
+        return np.eye(height) * _exact(data["diagonal"])
     found = np.zeros((height, width))
     if set(data) == {"shape", "rows"}:
         if len(data["rows"]) != height:

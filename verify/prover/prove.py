@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from verify.kernel.certificate import prove
+from verify.kernel.certificate import prove, unexpected_told
 from verify.kernel.claims import Unused
 from verify.kernel.files import Checkpoint, read
 from verify.kernel.floats import Unproved
@@ -16,7 +16,8 @@ from verify.prover.search import Claim, Search
 
 def search(directory: Path) -> tuple[Proof, list[Claim]]:
     """What is proved of a checkpoint, and by which claims; Unproved where the search finds none."""
-    return search_of(read(directory))
+    with unexpected_told():
+        return search_of(read(directory))
 
 
 def needed(checkpoint: Checkpoint, claims: list[Claim]) -> tuple[Proof, list[Claim]]:

@@ -378,6 +378,25 @@ def test_what_the_kernel_did_not_expect_is_told_with_its_place(recall, tmp_path)
         replay(tmp_path / "copy", searched(recall)[1])
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda streams: streams.__setitem__(1, True),
+        lambda streams: streams[1].update(inputs=3),
+        lambda streams: streams[0]["attributes"]["table"].update(shape=[2**40, 2**40]),
+        lambda streams: streams[0]["attributes"].update(table={"diagonal": 1, "size": 10**12}),
+    ],
+)
+def test_a_damaged_circuit_is_told_by_the_kernel_and_by_the_search(damage, recall, tmp_path):
+    shutil.copytree(recall, tmp_path / "copy")
+    circuit = json.loads((recall / "circuit.json").read_text())
+    damage(circuit["streams"])
+    (tmp_path / "copy" / "circuit.json").write_text(json.dumps(circuit))
+    for tried in (search, lambda directory: replay(directory, [])):
+        with pytest.raises((Unproved, Refused)):
+            tried(tmp_path / "copy")
+
+
 def _position_less(number: int) -> list[dict]:
     """The streams of relu(position − number)."""
     one = {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []}

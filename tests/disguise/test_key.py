@@ -1,0 +1,47 @@
+"""A key is read entry by entry: what is of another kind is told, and nothing is computed with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler.disguise.errors import DisguiseError
+from compiler.disguise.key import read_key
+
+
+@pytest.mark.parametrize("value", ["x", None, True, -1, 10**30, 1e999, [1], {}, 1.5])
+@pytest.mark.parametrize("kind", ["permute", "scale", "mix", "patch"])
+def test_a_key_with_any_entry_of_another_kind_is_refused_in_a_sentence(kind, value, tmp_path) -> None:
+    legs = [["weight", 0, 0, 1]]
+    steps: dict[str, dict[str, Any]] = {
+        "permute": {"legs": legs, "order": [1, 0]},
+        "scale": {"legs": legs, "exponents": [1, 2], "signs": [1, -1]},
+        "mix": {"legs": legs, "to": 0, "of": 1, "factor": 2.0},
+        "patch": {"legs": [], "what": {}, "entries": [["weight", 0, 1.0, 2.0]]},
+    }
+    weights = {"weight": np.array([2.0, 3.0], dtype=np.float32)}
+    for path in _places(steps[kind]):
+        step = json.loads(json.dumps(steps[kind] | {"kind": kind}))
+        place = step
+        for name in path[:-1]:
+            place = place[name]
+        if place[path[-1]] == value and type(place[path[-1]]) is type(value):
+            continue
+        place[path[-1]] = value
+        content = {"format": "disguise-key", "version": 1, "level": 1, "weights": "", "files": {}, "steps": [step]}
+        (tmp_path / "key").write_text(json.dumps(content))
+        with suppress(DisguiseError):  # or it is another key of the same form
+            assert np.isfinite(read_key(tmp_path / "key").plain(weights)["weight"]).all()
+
+
+def _places(step: Any, before: tuple = ()) -> Iterator[tuple]:
+    """Every place within a step, from the outside on."""
+    inside = step.items() if isinstance(step, dict) else enumerate(step) if isinstance(step, list) else ()
+    for name, value in inside:
+        yield (*before, name)
+        yield from _places(value, (*before, name))
