@@ -39,7 +39,7 @@ from compiler.artifact.tokenizer import tokenizer_files
 from compiler.language.arguments import instance, truth
 from compiler.language.arguments import path as path_of
 from compiler.language.data import DataError
-from compiler.language.data.budget import check_budget
+from compiler.language.data.budget import check_budget, check_language
 
 
 def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> None:
@@ -84,7 +84,7 @@ def write(
     _check_values(tensors)
     if not is_numbers(config) and len(tokens) != config["vocab_size"]:
         raise CheckpointError(f"there are {len(tokens)} token names for a vocabulary of {config['vocab_size']}.")
-    _check_readable(circuit, tensors)
+    _check_readable(circuit, manifest["promise"], tensors)
     texts = checkpoint_texts(config, tokens, manifest["promise"]["stop"], circuit) | dict(beside)
     check_target(target, overwrite)
     try:
@@ -175,12 +175,13 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, "utf-8", newline="\n")  # the same bytes on every system
 
 
-def _check_readable(circuit: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """CheckpointError where readers would refuse the circuit for its size: what is saved can be verified."""
+def _check_readable(circuit: Mapping[str, Any], promise: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """CheckpointError where readers would refuse circuit or language for its size: what is saved can be verified."""
     try:
+        check_language(promise.get("language"))
         check_budget(circuit, sum(tensor.numel() * tensor.element_size() for tensor in tensors.values()))
     except DataError as reason:
-        raise CheckpointError(f"the circuit is too large to be read again: {reason}.") from reason
+        raise CheckpointError(f"it is too large to be read again: {reason}.") from reason
 
 
 def _check_values(tensors: Mapping[str, Tensor]) -> None:

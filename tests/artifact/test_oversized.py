@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from compiler import compile
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import WEIGHTS
 from compiler.artifact.json_files import canonical_json
@@ -18,6 +19,7 @@ from compiler.artifact.manifest import sealed
 from compiler.language.data import DataError, from_data
 from compiler.language.data.budget import EDGES, LANES, check_budget, check_language, work_of
 from constructions.checkpoints import saved
+from constructions.checkpoints.built import build
 from constructions.registry import CONSTRUCTIONS
 from tests.artifact.hostile.forked import MOST_MEMORY, forked, limited
 from tests.artifact.hostile.originals import make
@@ -275,6 +277,20 @@ def test_what_no_reader_would_take_is_not_saved(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(CheckpointError, match="too large to be read again"):
         make(tmp_path)
     assert not (tmp_path / "mqar").exists()
+
+
+def test_a_language_that_no_reader_takes_is_refused_before_it_is_compiled_and_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    construction = CONSTRUCTIONS["mqar"](kappa=2, vocab=2)
+    compiled = compile(construction.circuit(), "mamba")
+    monkeypatch.setattr("compiler.language.data.budget.LETTERS_ON_EDGES", 3)
+    with pytest.raises(CheckpointError, match="the edges up to it have . letters, and there can be 3"):
+        compiled.save(tmp_path / "saved")
+    monkeypatch.setattr(CONSTRUCTIONS["mqar"], "compiled", lambda *_: pytest.fail("it was compiled"))
+    with pytest.raises(DataError, match="the edges up to it have . letters, and there can be 3"):
+        build(construction)
+    assert not (tmp_path / "saved").exists()
 
 
 def test_a_construction_promises_no_larger_language_than_is_read(originals: list[Path], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from constructions.token_selection.unique_induction import UniqueInduction
 
 BITS = {
     "recall": (lambda arch: AssociativeRecall(5, 4, 6, arch=arch), 5 * log2(4)),
-    "unique induction": (lambda arch: UniqueInduction(4, 9, arch=arch), 4 * log2(4)),
+    "unique induction": (lambda arch: UniqueInduction(4, 9, arch=arch), log2(6)),  # three tokens in 3! orders
     "selection": (lambda arch: TokenSelection("angle", 4, 2, 5, arch=arch), 4 * log2(2)),
     "copy by places": (lambda arch: Copy(n=5, vocab=4, arch=arch), 5 * log2(4)),
     "copy by n-grams": (lambda arch: CopyNgram(3, 4, 5, arch=arch), 5 * log2(4) + log2(1 - 25 / 64 / 2)),
