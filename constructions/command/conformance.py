@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from constructions.command.display import console, working
+from constructions.command.display import BOLD, console, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json, write_whole
 from constructions.command.sharding import Where
@@ -188,12 +189,12 @@ def _show(tested: list[Tested], version: str | None) -> None:
     for each in tested:
         heading = {"kernel": "", "random": " on random numbers", "models": " on models"}[each.kind]
         line = ", ".join(f"{stage} {status}" for stage, status, _ in each.stages())
-        console.print(f"[bold]{each.name}{heading}[/bold]: {line}")
+        console.print(Text.assemble((f"{each.name}{heading}", BOLD), f": {line}"))
         for why, count in each.skipped():
             share = f"{count} of {len(each.findings)} cases"
-            console.print(f"  skipped, for {why}: {share}", soft_wrap=True, markup=False, highlight=False)
+            console.print(f"  skipped, for {why}: {share}", soft_wrap=True)
         for line in _wrong(each, explained=each.name in explained):
-            console.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+            console.print(f"  {line}", soft_wrap=True)
         explained |= {each.name for finding in each.findings if finding.status == "failed"}
     if tested:
         console.print(_verdict(tested), soft_wrap=True)

@@ -20,7 +20,9 @@ from verify.samples import BUDGET
 OWN = "a circuit of one's own"
 _INDEXED = re.compile(r"(.*)\[(\d+)\]((?:#\d+)?)", re.DOTALL)  # name[i], with what tells equal names apart
 
-console = Console(highlight=False)  # as wide as the terminal, 80 columns where there is none
+# As wide as the terminal, 80 columns where there is none. Nothing is markup: a letter or a path may look like it.
+console = Console(highlight=False, markup=False, emoji=False)
+BOLD, DIM = "bold", "dim"
 
 
 class _Count(ProgressColumn):
@@ -58,7 +60,13 @@ class Bars:
 def progress(quiet: bool) -> Iterator[Bars]:
     """Bars on standard error for the time of the block; silent for machines, and where no one looks."""
     terminal = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Count(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        _Count(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=terminal, disable=quiet or not terminal.is_terminal, transient=True) as bars:
         yield Bars(bars)
 
@@ -72,7 +80,8 @@ def working(name: str, quiet: bool) -> Iterator[Bars]:
 
 def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
-    console.print(f"[bold]{report.get('construction') or report['circuit']}[/bold]  {report.get('theorem') or OWN}")
+    name = report.get("construction") or report["circuit"]
+    console.print(Text.assemble((name, BOLD), f"  {report.get('theorem') or OWN}"))
     console.print(_sizes_table(report))
     console.print(_size_words(bool(report["sizes"]["packaged"])))
     if report.get("bound") and report.get("bound_source"):
@@ -167,7 +176,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield from error_lines(promise)
     asks = (guarantee["certificate"] or {}).get("asks")
     if asks:
-        yield f"task: {asks.replace('`', '')}"
+        yield f"task: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         rate = f"{guarantee['expected_failure']:.4f}"
@@ -219,7 +228,8 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
 def show_list(rows: list[dict]) -> None:
     table = Table("construction", "what it is")
     for row in rows:
-        table.add_row(row["construction"], f"{' '.join(row['summary'].split())}\n[dim]{row['theorem']}[/dim]")
+        what = Text.assemble(" ".join(row["summary"].split()), "\n", (row["theorem"], DIM))
+        table.add_row(row["construction"], what)
     console.print(table)
 
 

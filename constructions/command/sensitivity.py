@@ -87,7 +87,7 @@ def _show(told: dict, as_json: bool, title: str) -> None:
     if as_json:
         typer.echo(strict_json(told))
         return
-    console.print(title, markup=False)
+    console.print(title)
     table = Table("t − j", "by autograd", "closed form")
     for k, (measured, predicted) in enumerate(zip(told["measured"], told["predicted"], strict=True)):
         table.add_row(str(k), f"{measured:.6g}", f"{predicted:.6g}")

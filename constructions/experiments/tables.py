@@ -31,7 +31,7 @@ def show(name: str, experiment: Experiment, rows: Sequence[Row], trained: Traine
     console.print(table)
     for line in notes(experiment, rows, heads):
         for part in textwrap.wrap(line, console.width, subsequent_indent="  "):
-            console.print(part, highlight=False, markup=False)
+            console.print(part)
 
 
 def columns(rows: Sequence[Row], trained: Trained, narrow: bool = False) -> tuple[list[str], list[list[str]]]:

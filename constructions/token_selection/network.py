@@ -124,10 +124,11 @@ def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> 
 
 def _show(told: dict[str, Any]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
-    from constructions.command.display import console
+    from constructions.command.display import BOLD, console
 
-    console.print(f"[bold]{told['construction']}[/bold] on fnn+ssm  {told['theorem']}")
+    console.print(Text.assemble((told["construction"], BOLD), f" on fnn+ssm  {told['theorem']}"))
     by_hand = [told["by_hand"]] if told["by_hand"] else []
     table = Table("", *LETTERS)
     table.add_row("built", *(f"{told['sizes'][name]:,g}" for name in LETTERS))

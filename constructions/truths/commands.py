@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from constructions.command.display import console, working
+from constructions.command.display import BOLD, console, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 
@@ -65,9 +65,9 @@ def _table(truth: Truth, finding: Finding) -> Table:
         ("holds", truth.holds, finding.instead),
         ("constants", constants(truth), {}),
     ):
-        table.add_row(f"[bold]{label}[/bold]  {escape(text)}", "")
+        table.add_row(Text.assemble((label, BOLD), f"  {text}"), "")
         for what, value in told(numbers):
-            table.add_row(escape(what), value)
+            table.add_row(what, value)
     return table
 
 

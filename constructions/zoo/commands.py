@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.text import Text
 
 from constructions.command import display
-from constructions.command.display import console
+from constructions.command.display import BOLD, console
 from constructions.command.options import Json, Scheduler, Seed, Workers
 from constructions.command.reporting import strict_json, table_of
 from constructions.command.sharding import Where
@@ -42,11 +43,10 @@ def list_circuits(names: Names = None, as_json: Json = False) -> None:
         return
     for family in dict.fromkeys(row["family"] for row in rows):
         mine = [row for row in rows if row["family"] == family]
-        console.print(f"[bold]{family}[/bold]: {mine[0]['family_title']}")
+        console.print(Text.assemble((family, BOLD), f": {mine[0]['family_title']}"))
         for row in mine:
-            console.print(
-                f"  [bold]{row['name']}[/bold] {row['says']}; blocks: {row['blocks'] or '?'}; {row['proved']}"
-            )
+            said = f" {row['says']}; blocks: {row['blocks'] or '?'}; {row['proved']}"
+            console.print(Text.assemble("  ", (row["name"], BOLD), said))
     console.print(f"{len(rows)} circuits; `construct zoo show NAME` shows one")
 
 

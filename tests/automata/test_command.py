@@ -135,3 +135,18 @@ def test_a_table_comes_back_from_its_text() -> None:
 
     table = random_table(5, 6, "abc")
     assert read_table(table_json(table)) == table
+
+
+@pytest.mark.parametrize("letter", ["[/x]", "[y]", "`a", ":x:", "[bold]"])
+def test_letters_that_look_like_markup_are_shown_as_they_are(letter: str, tmp_path: Path) -> None:
+    """Also to a person: what is proved is said of letters, and a letter that is left out is another one."""
+    step = {letter: "1", "b": "0"}
+    table = {"start": "0", "accept": ["1"], "transitions": {"0": step, "1": step}}
+    out = str(tmp_path / "[built]")
+    asked = ("automaton", "--table", write(tmp_path, table), "--out", out, "--length", "20", "--samples", "5")
+    for arguments in (asked, ("inspect", out), ("verify", out, "--samples", "5")):
+        done = CliRunner().invoke(app, [*arguments], catch_exceptions=False)
+        said = " ".join(done.stdout.split())
+        assert done.exit_code == 0 and f"every sequence of the letters {letter} b" in said, said
+        assert f"('{letter}' to '1', 'b' to '0')" in said
+    assert f"checkpoint: {out}" in "".join(done.stdout.splitlines())
