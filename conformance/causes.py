@@ -148,7 +148,7 @@ def _gives(case: Case, operands: Operands, results: Mapping[str, Tensor]) -> boo
 def _lost_where(wrong: Sequence[Seen]) -> Iterator[tuple[str, Change]]:
     """A loss with the periods that the first wrong positions have, whatever they are."""
     for period in sorted({each.position for each in wrong if each.position}):
-        yield f"the state is lost every {period} steps", _lost_at("", period)
+        yield f"the state is lost every {period} steps", _lost_every(period)
 
 
 def _without(*names: str) -> Change:
@@ -196,29 +196,29 @@ def _restarts(operands: Operands, case: Case, places: Iterable[int]) -> Operands
     return operands | {"seq_idx": starts.cumsum(1)}
 
 
-def _lost_at(what: str, size: int | None = None) -> Change:
-    """size: the period, of each piece of a sequence that is handed on in pieces; that of "chunk" is a chunk."""
+def _lost_every(size: int | None = None) -> Change:
+    """So many positions, by default a chunk, of each piece of a sequence that is handed on in pieces."""
 
     def change(operands: Operands, case: Case) -> Operands | None:
-        if case.op == "norm":
+        period = size or case.options.get("chunk_size")
+        if case.op == "norm" or not period:
             return None
-        length = case.expected["y"].shape[TIME_AXIS[case.op]]
-        ends = [0, *case.options.get("cuts", []), length]
-        period = case.options.get("chunk_size") if what == "chunk" else size
-        every = [p for start, stop in pairwise(ends) for p in range(start + period, stop, period)] if period else []
-        places = every if period else case.borders.get(what, [])
+        ends = [0, *case.options.get("cuts", []), case.expected["y"].shape[TIME_AXIS[case.op]]]
+        places = [place for start, stop in pairwise(ends) for place in range(start + period, stop, period)]
         return _restarts(operands, case, places) if places else None
 
     return change
 
 
+def _lost_at_cuts(operands: Operands, case: Case) -> Operands | None:
+    cuts = case.options.get("cuts", [])
+    return _restarts(operands, case, cuts) if cuts else None
+
+
 def _state_ignored(operands: Operands, case: Case) -> Operands | None:
     """What is handed from piece to piece is an initial state too."""
-    cuts = case.options.get("cuts", []) if case.op != "norm" else []
     without = _without("initial_state", "initial_states")(operands, case)
-    if without is None and not cuts:
-        return None
-    return _restarts(operands if without is None else without, case, cuts) if cuts else without
+    return _lost_at_cuts(operands if without is None else without, case) or without
 
 
 def _rolled(names: tuple[str, ...]) -> Change:
@@ -260,9 +260,9 @@ _MISTAKES: dict[str, Change] = {
     "the gate comes before the norm": lambda operands, case: (
         operands | {"norm_before_gate": False} if case.op == "norm" and "z" in operands else None
     ),
-    "the state is lost at every cut": _lost_at("cut"),
-    "the state is lost at every chunk border": _lost_at("chunk"),
-    **{f"the state is lost every {size} steps": _lost_at("", size) for size in (16, 32, 64, 128, 256, 512, 1024, 2048)},
+    "the state is lost at every cut": _lost_at_cuts,
+    "the state is lost at every chunk border": _lost_every(),
+    **{f"the state is lost every {size} steps": _lost_every(size) for size in (16, 32, 64, 128, 256, 512, 1024, 2048)},
     "B of the step before is written": _rolled(("B",)),
     "C of the step before reads": _rolled(("C",)),
     "all rows read B and C of row 0": lambda operands, case: (

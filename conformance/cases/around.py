@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.cases.curves import GATES, ULP, half_a_unit
-from conformance.cases.draw import BF16, Draw, case
+from conformance.cases.curves import GATES, ULP, UNITS, half_a_unit
+from conformance.cases.draw import BF16, Draw, case, name_of
 from conformance.loader import Case
 
 
@@ -48,7 +48,7 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("dtype", "float16, window", "a window kept in float16", 9, last=True, dtype=torch.half, wide="x")
     curve = "silu to a few units in the last place"
     yield _conv("accuracy", "curve of silu", curve, len(GATES), x=GATES, silu=True, near=16 * ULP)
-    for dtype, of in ((BF16, "bfloat16"), (torch.half, "float16")):
+    for dtype, of in ((dtype, name_of(dtype)) for dtype in (BF16, torch.half)):
         asks = "a sum is not rounded before its silu"
         gates = [gate / 3 for gate in GATES if abs(gate) < 8]
         yield _conv(
@@ -99,7 +99,7 @@ def _conv(
     if initial:
         inputs["initial_states"] = draw.integers((batch, channels, taps - 1), 9)
     if wide:
-        inputs[wide] = draw.wide(tuple(inputs[wide].shape), dtype)
+        inputs[wide] = draw.wide(wide, inputs[wide], dtype)
     if positive:
         inputs |= {key: draw.of((3, 5, 7), tuple(inputs[key].shape)) for key in ("weight", "bias")}
     if x:
@@ -127,9 +127,9 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     rows[1] = 0
     yield _norm("norm", "a row of zeros", "epsilon: 0 divided by its root is 0", [2.0**10], rows=rows)
     for level in (-4, -8, -12):
-        yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=_UNITS)
+        yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=UNITS)
     given = "epsilon as it is given, and not 1e-5"
-    yield _norm("norm", "another epsilon", given, [2.0**-4], near=_UNITS, epsilon=1e-3)
+    yield _norm("norm", "another epsilon", given, [2.0**-4], near=UNITS, epsilon=1e-3)
     positions = 2.0 ** (torch.arange(67) % 5)[:, None]
     yield _norm("batch", "rows", "each position has its own mean, beyond a block of 64 too", [2.0**10], rows=positions)
     levels = [2.0**8, 2.0**12]
@@ -138,18 +138,18 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     yield _norm("groups", "four groups", "each group has its own mean", levels, group_size=8, z=True, weight=True)
     yield _norm("groups", "a group of zeros", "epsilon, in each group", [2.0**8, 0.0], group_size=8, z=True)
     yield _norm(
-        "occupancy", "wide", "every channel counts in the mean", [2.0**10], near=_UNITS, width=320 if not full else 1536
+        "occupancy", "wide", "every channel counts in the mean", [2.0**10], near=UNITS, width=320 if not full else 1536
     )
     for where in ("first", "last"):
         sparse = torch.zeros(3, _WIDEST)
         sparse[:, : _WIDEST // 4] = 2
         sparse = sparse if where == "first" else sparse.flip(1)
         asks = "the mean is over every channel, also where most are 0"
-        yield _norm("occupancy", f"the {where} quarter", asks, [2.0**10], near=_UNITS, width=_WIDEST, rows=sparse)
-    yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], near=_UNITS, width=67, weight=True)
+        yield _norm("occupancy", f"the {where} quarter", asks, [2.0**10], near=UNITS, width=_WIDEST, rows=sparse)
+    yield _norm("occupancy", "odd", "a width that is no power of two", [2.0**10], near=UNITS, width=67, weight=True)
     yield _norm("precision", "wide weight", "all bits of a weight of 12", [2.0**10], weight=True, wide="weight")
-    yield _norm("precision", "wide x", "all bits of an x of 12", [1.0], near=_UNITS, wide="x")
-    yield _norm("precision", "wide gate before", "all bits of a z of 12", [1.0], z=True, near=_UNITS, wide="z")
+    yield _norm("precision", "wide x", "all bits of an x of 12", [1.0], near=UNITS, wide="x")
+    yield _norm("precision", "wide gate before", "all bits of a z of 12", [1.0], z=True, near=UNITS, wide="z")
     yield _norm("precision", "wide gate after", "all bits of a z of 12", [2.0**10], z=True, before=True, wide="z")
     yield _norm("dtype", "bfloat16", "operands in bfloat16, the mean in float32", [2.0**10], weight=True, dtype=BF16)
     yield _norm(
@@ -157,7 +157,7 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     )
     curve = "silu to a few units in the last place, behind the norm"
     yield _norm("accuracy", "curve of silu", curve, [2.0**10], z=True, before=True, gates=GATES, near=16 * ULP)
-    for dtype, of in ((BF16, "bfloat16"), (torch.half, "float16")):
+    for dtype, of in ((dtype, name_of(dtype)) for dtype in (BF16, torch.half)):
         asks = "the mean, its root, x times it and the weight's product are rounded once"
         more: dict[str, Any] = {"width": 64, "near": half_a_unit(dtype), "wide": "x", "dtype": dtype, "weight": True}
         yield _norm("one rounding", f"{of}, wide x", asks, [1.0], **more)
@@ -168,7 +168,6 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
 
 
 _WIDEST = 4096  # channels of a layer
-_UNITS = 2.0**-21  # a few in the last place of float32
 
 
 def _norm(
@@ -202,6 +201,6 @@ def _norm(
     if z:
         inputs["z"] = torch.tensor(gates)[torch.arange(len(rows)) % len(gates)][None, :, None].expand(1, -1, width)
     if wide:
-        inputs[wide] = draw.wide(tuple(inputs[wide].shape), dtype)
+        inputs[wide] = draw.wide(wide, inputs[wide], dtype)
     options = {"eps": epsilon, "group_size": group_size or width, "norm_before_gate": before}
     return case("norm", stage, name, asks, inputs, options, relative=near, dtype=dtype)

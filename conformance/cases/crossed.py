@@ -17,7 +17,7 @@ from torch import Tensor
 
 from conformance.cases import delta
 from conformance.cases.covering import covering
-from conformance.cases.draw import BF16, Draw, assemble, case
+from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
@@ -262,7 +262,7 @@ def options_of(case: Case) -> frozenset[Option]:
     """The values of factors that a case has, of those that not every kernel takes."""
     inputs, options, op = case.inputs, case.options, case.op
     operand = inputs[{"selective_scan": "u", "delta_rule": "v"}.get(op, "x")]
-    found: dict[str, Any] = {"dtype": str(operand.dtype).removeprefix("torch."), "batch": min(2, len(operand))}
+    found: dict[str, Any] = {"dtype": name_of(operand.dtype), "batch": min(2, len(operand))}
     state, packed = bool(_STATES & inputs.keys()), "seq_idx" in inputs
     begun = " and ".join([*["state"] * state, *["documents"] * packed]) or "nothing"
     found["start"] = "pieces" if "cuts" in options else begun

@@ -7,14 +7,16 @@ float32, well below an exp in half precision, a softplus that gives up at 8, or 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from conformance.cases.draw import BF16, assemble, case
+from conformance.cases.draw import BF16, assemble, case, name_of
 from conformance.loader import Case
 
 ULP = 2.0**-23
+UNITS = 4 * ULP  # a few in the last place of float32
 EXPONENTS = [-(2.0**-k) for k in range(22, 0, -1)] + [-1.0 - 0.25 * k for k in range(70)] + [-40.0, -80.0]
 STEPS = [-16.0 + 0.25 * k for k in range(161)]
 GATES = [-20.0 + 0.5 * k for k in range(81)]
@@ -78,28 +80,22 @@ def curve_cases(op: str) -> Iterator[Case]:
         relative=16 * ULP,
         absolute=2.0**-24,
     )
-    for dtype in (BF16, torch.half):
-        # Of 3, 5 and 7 times silu a second rounding shows; z is held to what the dtype has.
-        held = gates[gates.abs() < 8].to(dtype).float()
-        wide = _operands(
-            op, 1, torch.full((len(held),), -0.0), torch.ones(len(held)), False, z=held[None, None, :, None]
-        )
-        operand = "u" if op == "selective_scan" else "x"
-        odd = torch.tensor([3.0, 5.0, 7.0])[torch.arange(len(held)) % 3]
-        wide[operand] = wide[operand] * odd[:, None]
-        yield case(
-            *(
-                op,
-                "one rounding",
-                f"{str(dtype).removeprefix('torch.')}, curve of silu",
-                "silu(z) is not rounded",
-                wide,
-            ),
-            plain | chunk,
-            relative=half_a_unit(dtype),
-            absolute=2.0**-24,
-            dtype=dtype,
-        )
+    yield from (_silu_rounded_once(op, dtype, plain | chunk) for dtype in (BF16, torch.half))
+
+
+def _silu_rounded_once(op: str, dtype: torch.dtype, options: dict[str, Any]) -> Case:
+    """Of 3, 5 and 7 times silu a second rounding shows; z is held to what the dtype has."""
+    gates = torch.tensor([gate for gate in GATES if abs(gate) < 8]).to(dtype).float()
+    level = torch.full((len(gates),), -0.0)
+    inputs = _operands(op, 1, level, torch.ones(len(gates)), once=False, z=gates[None, None, :, None])
+    name = "u" if op == "selective_scan" else "x"
+    inputs[name] = inputs[name] * torch.tensor([3.0, 5.0, 7.0])[torch.arange(len(gates)) % 3][:, None]
+    return case(
+        *(op, "one rounding", f"{name_of(dtype)}, curve of silu", "silu(z) is not rounded", inputs, options),
+        relative=half_a_unit(dtype),
+        absolute=2.0**-24,
+        dtype=dtype,
+    )
 
 
 def _operands(op: str, length: int, A: Tensor, dt: Tensor, once: bool, **more: Tensor) -> dict[str, Tensor]:

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP
-from conformance.cases.draw import BF16, LAYER, Draw, case
+from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP, UNITS
+from conformance.cases.draw import BF16, Draw, case, name_of
 from conformance.loader import Case
 
 KEEP, ERASE = 0.0, -256.0
@@ -27,7 +27,6 @@ OVERWRITE, REFLECT = (1.0,), (2.0,)
 ANY = (0.0, 1.0, 1.0, 2.0)
 RARELY = (KEEP,) * 15 + (ERASE,)
 LONG = 2.0**10
-_UNITS = 2.0**-21  # a few in the last place of float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +73,7 @@ class Row:
 
 def _narrow(dtype: torch.dtype) -> Iterator[Row]:
     """A state has more bits than the operands beside it."""
-    of, row = str(dtype).removeprefix("torch."), partial(Row, stage="dtype", last=True, dtype=dtype)
+    of, row = name_of(dtype), partial(Row, stage="dtype", last=True, dtype=dtype)
     yield row(
         name=f"{of}, initial state", asks="an initial state is float32", length=3, initial=1, beta=(0.0,),
         wide="initial_state",
@@ -113,15 +112,15 @@ ROWS = (
     ),
     Row(
         *(), stage="accuracy", name="short keys", asks="epsilon, added to the sum of squares", length=1, normed=True,
-        places=1, level=2.0**-20, near=_UNITS,
+        places=1, level=2.0**-20, near=UNITS,
     ),
     Row(
         *(), stage="accuracy", name="root of 8", asks="q over the root of d_k = 8, no power of two", length=9, keys=8,
-        beta=ANY, near=4 * _UNITS,
+        beta=ANY, near=4 * UNITS,
     ),
     Row(
         *(), stage="accuracy", name="root of 96", asks="q over the root of d_k = 96", length=9, keys=96, beta=ANY,
-        near=4 * _UNITS,
+        near=4 * UNITS,
     ),
     Row(stage="batch", name="batch", asks="each row has its own k, β, g and state", length=9, batch=3, beta=ANY),
     Row(stage="batch", name="17 rows", asks="rows beyond a tile of 16", length=3, batch=17, beta=ANY, heads=1),
@@ -192,7 +191,7 @@ ROWS = (
     ),
     Row(
         *(), stage="accuracy", name="curve of exp", asks="exp to a few units in the last place", length=1,
-        heads=len(EXPONENTS), initial=25, beta=(0.0,), g=tuple(EXPONENTS), in_turn=True, near=_UNITS * 16,
+        heads=len(EXPONENTS), initial=25, beta=(0.0,), g=tuple(EXPONENTS), in_turn=True, near=UNITS * 16,
     ),
     Row(
         *(), stage="accuracy", name="half-life", asks="a decay near 1 that keeps its half-life over 192 steps",
@@ -231,9 +230,7 @@ def rendered(row: Row) -> Case:
     if row.initial:
         inputs["initial_state"] = draw.integers((row.batch, heads, row.keys, row.values), row.initial)
     if row.wide:
-        inputs[row.wide] = inputs[row.wide] * draw.wide(
-            tuple(inputs[row.wide].shape), row.dtype if row.wide in LAYER else torch.float32
-        )
+        inputs[row.wide] = inputs[row.wide] * draw.wide(row.wide, inputs[row.wide], row.dtype)
     if row.wide == "beta":  # between 0 and 2, as ever
         inputs["beta"] = inputs["beta"] / 2048
     if row.documents:

@@ -22,6 +22,11 @@ LAYER = ("u", "delta", "x", "dt", "B", "C", "z", "weight", "bias", "q", "k", "v"
 """Operands that a layer computes for every position, or has in its dtype; the others are float32 beside any."""
 
 
+def name_of(dtype: torch.dtype) -> str:
+    """bfloat16, float16 or float32."""
+    return str(dtype).removeprefix("torch.")
+
+
 class Draw:
     """Random operands from a name: the same name gives the same numbers, whatever else is drawn."""
 
@@ -33,10 +38,13 @@ class Draw:
         size = self.random.randint(1, most + 1, size=shape)
         return torch.from_numpy((size * self.random.choice([-1, 1], size=shape)).astype(np.float32))
 
-    def wide(self, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
-        """Odd integers of `BITS` bits of a dtype: of float32 2049 … 4095."""
-        half = 2 ** (BITS[dtype] - 2)
-        return torch.from_numpy((2 * self.random.randint(half, 2 * half, size=shape) + 1).astype(np.float32))
+    def wide(self, name: str, like: Tensor, dtype: torch.dtype) -> Tensor:
+        """An operand by its name, in the shape of another: odd integers of `BITS` bits of its dtype, where a layer's
+        operands have this one; of float32 2049 … 4095.
+        """
+        half = 2 ** (BITS[dtype if name in LAYER else torch.float32] - 2)
+        odd = 2 * self.random.randint(half, 2 * half, size=tuple(like.shape)) + 1
+        return torch.from_numpy(odd.astype(np.float32))
 
     def few(self, shape: tuple[int, ...], count: int) -> Tensor:
         """1 in `count` places of the last axis, 0 elsewhere: what stands there is added up without many bits."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from conformance.cases.draw import BF16, LAYER, Draw, assemble, case
+from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.loader import Case
 
 KEEP, ERASE = -0.0, -256.0
@@ -84,7 +84,7 @@ def _narrow(dtype: torch.dtype) -> Iterator[Row]:
 
     Half holds no number beyond 65,504: C is scaled so that y stays below.
     """
-    of, odd = str(dtype).removeprefix("torch."), (3.0, 5.0, 7.0)
+    of, odd = name_of(dtype), (3.0, 5.0, 7.0)
     row = partial(Row, stage="one rounding", dtype=dtype, heads=4, channels=4, b=1, c=1)
     yield row(
         name=f"{of}, products", asks="Δ u, the state and the products of C with it are not rounded",
@@ -418,7 +418,7 @@ def _rendered(op: str, row: Row) -> Case:
         seq_idx=_documents(row) if row.documents else None,
     )
     for name in inputs.keys() & {*row.wide}:
-        inputs[name] = draw.wide(tuple(inputs[name].shape), row.dtype if name in LAYER else torch.float32)
+        inputs[name] = draw.wide(name, inputs[name], row.dtype)
     if row.grouped:
         inputs |= {name: inputs[name][:, None] for name in ("B", "C")}
     if row.each_skip:

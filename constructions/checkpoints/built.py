@@ -10,8 +10,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.numeric import NumericModel, NumericStack, loaded_stack
 from compiler.artifact.package import LanguageModel, bare
 from compiler.compiled import Compiled
-from compiler.language.data.budget import check_language
-from compiler.language.data.languages import language_to_data
+from compiler.language.data.budget import check_edges
 from constructions.construction import CircuitFamily
 
 
@@ -53,7 +52,8 @@ def build(construction: CircuitFamily, most: int | None = None) -> Built:
     circuit = construction.circuit()
     construction.check_lengths(circuit.max_length)
     if circuit.language is not None:  # what no reader takes is not compiled
-        check_language(language_to_data(circuit.language)["language"])
+        edges = circuit.language.edges
+        check_edges(len(edges), (len(edge.tokens) for edge in edges))
     compiled = construction.compiled(circuit)
     if not compiled.context.target.family and circuit.alphabet is not None:
         return Built(construction, compiled, None)

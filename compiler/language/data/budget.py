@@ -14,7 +14,8 @@ that is not one function of the present token needs channels and columns, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from compiler.language.data.scalars import LARGEST_SIZE, DataError, Json
 from compiler.language.operations import Operation, Sees
@@ -84,17 +85,23 @@ def work_of(weights: int) -> int:
 def check_language(automaton: Json) -> None:
     """DataError where an input language as data has more edges, or letters on them, than the limits above."""
     edges = automaton.get("edges") if isinstance(automaton, dict) else None
-    if not isinstance(edges, list):
-        return
-    _within(len(edges), EDGES, "the input language", "edges")
-    last = automaton.get("tokens")
-    total, most = 0, last if type(last) is int else 0  # an id beyond them is refused where the edge is read
-    for i, edge in enumerate(edges):
-        ranges = edge.get("tokens") if isinstance(edge, dict) else None
-        for part in ranges if isinstance(ranges, list) else []:
-            if isinstance(part, list) and len(part) == 2 and all(type(n) is int for n in part):
-                total += max(0, min(part[1], most) - part[0] + 1)
+    if isinstance(edges, list):
+        last = automaton.get("tokens")
+        most = last if type(last) is int else 0  # an id beyond them is refused where the edge is read
+        check_edges(len(edges), (_letters_on(edge, most) for edge in edges))
+
+
+def check_edges(edges: int, letters: Iterable[int]) -> None:
+    """The same of a language's counts: how many edges it has, and how many letters each of them."""
+    _within(edges, EDGES, "the input language", "edges")
+    for i, total in enumerate(accumulate(letters)):
         _within(total, LETTERS_ON_EDGES, f"edge {i} of the input language: the edges up to it", "letters")
+
+
+def _letters_on(edge: Json, most: int) -> int:
+    ranges = edge.get("tokens") if isinstance(edge, dict) else None
+    parts = [part for part in ranges if isinstance(part, list) and len(part) == 2] if isinstance(ranges, list) else []
+    return sum(max(0, min(b, most) - a + 1) for a, b in parts if type(a) is int and type(b) is int)
 
 
 def _within(found: int, most: int, what: str, of: str) -> None:
