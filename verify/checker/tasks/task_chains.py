@@ -231,7 +231,7 @@ def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
 
 
 def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
-    """{"coins", "most"}: the fewest coins of each amount; the number of `-` is most + 1, and no entry is more."""
+    """{"coins", "most"}: the fewest coins of each amount, at most `most`; the number of `-` is one more."""
     coins, most = sorted({number(c, _MOST) for c in claim["coins"]}), number(claim["most"], _MOST)
     none, numbers = names.one(NOTHING), names.numbered("")
 
@@ -247,7 +247,7 @@ def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
     tokens = Numbers(made.numbers.of, np.append(numbers[: most + 1], none))
     says = (
         f"behind `n {ASK}`: the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n, {NOTHING!r} "
-        f"where none make it, then {CHAIN_END!r}; {_as_long(names, numbers)}"
+        f"where no {most} or fewer make it, then {CHAIN_END!r}; {_as_long(names, tokens.tokens)}"
     )
     return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END, known(made.kinds))
 
