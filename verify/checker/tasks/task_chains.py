@@ -245,9 +245,10 @@ def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
     made = _recurrence(names, numbers, coins[-1], rule, none)
     made.numbers.of[none] = most + 1
     tokens = Numbers(made.numbers.of, np.append(numbers[: most + 1], none))
+    counted = f"the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n"
     says = (
-        f"of a text that begins with `n {ASK}`: the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n, {NOTHING!r} "
-        f"where no {most} or fewer make it, then {CHAIN_END!r}; {_as_long(names, tokens.tokens)}"
+        f"of a text that begins with `n {ASK}`: {counted}, {NOTHING!r} where no {most} or fewer make it, then "
+        f"{CHAIN_END!r}; {_as_long(names, tokens.tokens)}"
     )
     return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END, known(made.kinds))
 
