@@ -105,7 +105,7 @@ class Task(ABC):
         """One line for a report: the domain and its parameters."""
 
     def drawn(self, rng: np.random.Generator, count: int, wanted: slice) -> Batch:
-        """Of `count` that are drawn the sequences that are wanted; a task may spare itself the answers of the others."""
+        """Of `count` that are drawn those that are wanted; a task may spare itself the answers of the others."""
         chunk = self.draw(rng, count)
         return Batch(chunk.tokens[wanted], chunk.labels[wanted])
 
