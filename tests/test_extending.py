@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import random
 import re
-import subprocess
 import sys
 from itertools import product
 from pathlib import Path
@@ -33,6 +31,7 @@ from compiler.ir import printer
 from compiler.passes.represent import RULES as REWRITINGS
 from compiler.targets import target_names
 from tests.constructions.test_construct import run as run_command
+from tests.fresh import fresh
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.faults import inject
 from verify.checker.check import check
@@ -43,7 +42,6 @@ from verify.checker.values.language import Edge, Language
 from verify.checker.values.values import World, of_letters
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
-_HERE = os.environ | {"PYTHONPATH": str(PAGE.parents[1])}
 
 
 @pytest.fixture(scope="module")
@@ -132,34 +130,15 @@ def test_the_rules_of_the_page_take_flags_only(toy):
         PROOF_RULES["ParityOfTwo"](Conditions(world), {}, [of_letters(np.array([0.0, 2.0]))])
 
 
-# Each command in a process of its own, forked from one that has imported what all of them take seconds to import.
-EACH = """
-import os, sys, torch
-from compiler.runtime import real_block
-from constructions.__main__ import main
-
-sys.path.insert(0, "")  # as python -m has it
-for command in sys.argv[1:]:
-    sys.stdout.flush()
-    if not (child := os.fork()):
-        sys.argv = command.split()
-        main()
-    if os.waitpid(child, 0)[1]:
-        sys.exit(command)
-"""
-
-
 def test_the_commands_of_the_page_run(toy, tmp_path):
     """In a process that knows nothing of the toys but their file."""
     toy.compiled.save(tmp_path / "toy")
     toy.compiled.save(tmp_path / "in-memory.json", format="names")
     (tmp_path / "toy.py").write_bytes(Path(toy.__file__).read_bytes())
     (commands,) = re.findall(r"^```\n(construct .*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    run = subprocess.run(
-        [sys.executable, "-c", EACH, *commands.splitlines()],
-        cwd=tmp_path, env=_HERE, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout + run.stderr
+    for command in commands.splitlines():
+        run = fresh("-m", "constructions", *command.split()[1:], cwd=tmp_path)
+        assert run.returncode == 0, run.stdout + run.stderr
     assert (tmp_path / "toy.json").read_bytes() == (tmp_path / "in-memory.json").read_bytes()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import networkx
 import pytest
 
+from tests.fresh import fresh
 from tests.nearest import statements
 
 ROOT = Path(__file__).parents[1]
@@ -137,27 +138,11 @@ def test_a_cycle_and_a_climb_are_found(tmp_path: Path) -> None:
         assert climbs(arrows(tmp_path), rooms) == [("compiler.inner.c", "compiler.a")]
 
 
-# Two processes that have nothing of ours; what takes seconds of other packages is imported before they part.
-IN_BOTH_ORDERS = """
-import importlib, os, sys
-import matplotlib.figure, torch
-from transformers import MambaForCausalLM
-
-names = sys.argv[1:]
-if child := os.fork():
-    names.reverse()
-for name in names:
-    importlib.import_module(name)
-if child and os.waitpid(child, 0)[1]:
-    sys.exit("not in the first order")
-"""
-
-
 def test_every_module_can_be_imported_in_both_orders() -> None:
     names = list(modules(ROOT))
-    command = [sys.executable, "-c", IN_BOTH_ORDERS, *names]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert not done.returncode, done.stderr[-2000:]
+    for order in (names, names[::-1]):
+        done = fresh("-c", "import importlib, sys; [*map(importlib.import_module, sys.argv[1:])]", *order, cwd=ROOT)
+        assert not done.returncode, done.stderr[-2000:]
 
 
 def test_the_checker_needs_nothing_of_ours() -> None:

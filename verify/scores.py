@@ -10,7 +10,7 @@ import numpy as np
 Scores = Callable[[np.ndarray], np.ndarray]
 """Token ids (batch, length) to scores (batch, length, tokens)."""
 
-_SCORES_AT_ONCE = 1 << 20  # beyond, fresh pages take as long as the arithmetic
+_SCORES_AT_ONCE = 1 << 18  # beyond, what is formed of them leaves the cache
 _SOME = 16
 
 
@@ -80,7 +80,7 @@ def of_distinct_rows(models: Sequence[Split], reference: Split, tokens: np.ndarr
     first, row = distinct(theirs, *deciding)
     order = np.argsort(row, kind="stable")
     begins = np.searchsorted(row[order], np.arange(len(first) + 1))
-    size = max(1, _SCORES_AT_ONCE // reference.head(theirs[:1]).shape[1])
+    size = max(_SOME, _SCORES_AT_ONCE // reference.head(theirs[:1]).shape[1])
     for start in range(0, len(first), size):
         now = first[start : start + size]
         where = order[begins[start] : begins[start + len(now)]]

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import sys
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,12 @@ def strict_value(text: str) -> Any:
             raise ValueError(f"it has more than {MOST_OBJECTS} objects, and JSON files of ours have no more")
         return _object(pairs)
 
-    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=counted)
+    try:
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=counted)
+    except ValueError as reason:
+        if "int_max_str_digits" in str(reason):  # Python's own words speak to programmers
+            raise ValueError(f"it has an integer of more than {sys.get_int_max_str_digits():,} digits") from reason
+        raise
 
 
 def same_json(one: Any, other: Any) -> bool:

@@ -50,7 +50,8 @@ def check_tokens(tokens: Sequence[str], end: str | None = None) -> None:
         if not isinstance(name, str) or name.split() != [name]:
             raise CheckpointError(f"the token name {name!r} is not one word without white space.")
         if any(special in name for special in specials):
-            raise CheckpointError(f"the token name {name!r} contains a special token.")
+            kept = f"no name may hold {', '.join(specials)}, which tokenizers cut out of a text"
+            raise CheckpointError(f"the token name {name!r} contains a special token; {kept}.")
         if end is not None and end in name and name != end:
             reason = f"contains {end!r}, which ends a generation and which tokenizers therefore cut out of words"
             raise CheckpointError(f"the token name {name!r} {reason}.")

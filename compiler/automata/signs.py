@@ -1,7 +1,8 @@
 """What a regular expression is made of, sign by sign.
 
 What others read in another way than automata-lib, or what it reads wrongly, is refused here and never passed on:
-`a+?` (lazy elsewhere), `a|b&c` (one rank here), `a{0}` (read as `a{1}`) and `[c-a]` (read as no letter).
+`a+?` (lazy elsewhere), `a|b&c` (one rank here), `a$` (the end elsewhere), `a{0}` (read as `a{1}`) and `[c-a]` (read as
+no letter).
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ def read_signs(expression: str) -> tuple[set[str], int]:
             level = levels.pop() if len(levels) > 1 else level  # the library says what is wrong with one too many
             levels[-1].add(max(1, level.states))
         else:
+            if one == "$":
+                told = "which elsewhere means the end; whole words are meant anyway, and the letter is written [$]"
+                raise ValueError(f"the expression {expression!r} holds '$', {told}")
             level.add(2)
             found |= {one} - set(RESERVED) if one else _held(expression, sign[0], sign["held"])
         if levels[-1].states > MOST_CHOICES:
@@ -120,10 +124,17 @@ def _held(expression: str, sign: str, held: str) -> set[str]:
             raise ValueError(
                 f"the expression {expression!r} has the range {first}-{last} in {sign}, from last to first"
             )
-        found |= {chr(c) for c in range(ord(first), ord(last) + 1)}
+        letters = {chr(c) for c in range(ord(first), ord(last) + 1)}
+        _check_held(expression, f"{first}-{last} in {sign}", letters)
+        found |= letters
     found |= set(re.sub(r".-.", "", held))
-    odd = sorted(found & set(RESERVED))
-    if odd or not found:
-        told = f"{odd[0]!r}, which is a sign" if odd else "no letter"
-        raise ValueError(f"the expression {expression!r} has {told} in {sign}; it may hold {WORDS}")
+    _check_held(expression, sign, found)
     return found
+
+
+def _check_held(expression: str, sign: str, letters: set[str]) -> None:
+    """ValueError where there is no letter, or one that is a sign."""
+    odd = sorted(letters & set(RESERVED))
+    if odd or not letters:
+        told = f"{odd[0]!r}, which is a sign," if odd else "no letter"
+        raise ValueError(f"the expression {expression!r} has {told} in {sign}; it may hold {WORDS}")

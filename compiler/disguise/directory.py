@@ -71,13 +71,14 @@ def write(
     with staging(out) as place:
         for name in TEXTS:
             write_text(place / name, (source / name).read_text("utf-8"))
-        _write_weights(tensors, place)
+        write_weights(tensors, place)
         write_text(place / CARD, _card(manifest, level, noise))
         write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise)))
         return Key(level, file_hash(place / WEIGHTS), steps, plain)
 
 
-def _write_weights(tensors: Tensors, place: Path) -> None:
+def write_weights(tensors: Tensors, place: Path) -> None:
+    """model.safetensors of a directory."""
     found = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
     write_tensors(found, place / WEIGHTS, {"format": "pt"})
 
@@ -91,7 +92,7 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
             if name not in BESIDE:
                 raise DisguiseError(f"the key has a file {name!r:.60}, which no checkpoint of ours has.")
             write_text(place / name, text)
-        _write_weights(tensors, place)
+        write_weights(tensors, place)
         check_files(place, read_manifest(place))
 
 

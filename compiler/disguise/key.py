@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -58,17 +58,51 @@ def read_key(path: Path) -> Key:
     if content.get("version") != VERSION:
         raise DisguiseError(f"--key {path} has version {content.get('version')!r:.40}, expected {VERSION}.")
     try:
-        steps = [_step(entry) for entry in content["steps"]]
-        files = {str(name): str(text) for name, text in content["files"].items()}
-        return Key(int(content["level"]), str(content["weights"]), steps, files)
-    except (KeyError, TypeError, ValueError, AttributeError) as reason:
-        raise DisguiseError(f"--key {path} is damaged: {type(reason).__name__} at {reason}.") from reason
+        steps = [_step(f"step {place}", entry) for place, entry in enumerate(_under("", content, "steps", _list), 1)]
+        files = _under("", content, "files", _texts)
+        return Key(_under("", content, "level", _integer), _under("", content, "weights", _text), steps, files)
+    except ValueError as reason:
+        raise DisguiseError(f"--key {path} is damaged: {reason}.") from reason
 
 
-def _step(entry: Mapping[str, Any]) -> Step:
-    """A step as `to_json` wrote it; ValueError or TypeError where an entry is of another kind."""
+def _step(place: str, entry: Any) -> Step:
+    """A step as `to_json` wrote it; ValueError, in words that say where, for an entry of another kind."""
+    if not isinstance(entry, dict) or entry.get("kind") not in list(KINDS):
+        raise ValueError(f"{place} has none of the kinds {', '.join(KINDS)}")
     kind = KINDS[entry["kind"]]
-    return kind(**{field.name: _ENTRIES[field.name](entry[field.name]) for field in fields(kind)})
+    place = f"{place} ({kind.kind}), "
+    return kind(**{field.name: _under(place, entry, field.name, _ENTRIES[field.name]) for field in fields(kind)})
+
+
+def _under(place: str, entry: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> Any:
+    if name not in entry:
+        raise ValueError(f"{place}{name} is not there")
+    try:
+        return read(entry[name])
+    except ValueError as reason:
+        raise ValueError(f"{place}{name} has {reason}") from reason
+
+
+def _list(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise ValueError(f"{values!r:.40}, where a list is needed")
+    return values
+
+
+def _object(values: Any) -> dict[str, Any]:
+    if not isinstance(values, dict):
+        raise ValueError(f"{values!r:.40}, where an object is needed")
+    return values
+
+
+def _texts(files: Any) -> dict[str, str]:
+    return {name: _text(text) for name, text in _object(files).items()}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.40}, where a text is needed")
+    return value
 
 
 def _integer(value: Any) -> int:
@@ -91,9 +125,7 @@ def _number(value: Any) -> float:
 
 def _each(read: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
     def entries(values: Any) -> list[Any]:
-        if not isinstance(values, list):
-            raise ValueError(f"{values!r:.40}, where a list is needed")
-        return [read(value) for value in values]
+        return [read(value) for value in _list(values)]
 
     return entries
 
@@ -105,14 +137,20 @@ def _order(values: Any) -> list[int]:
     return order
 
 
-def _leg(leg: Sequence[Any]) -> Leg:
-    name, axis, first, role = leg
-    return str(name), _natural(axis), _natural(first), _integer(role)
+def _four(values: Any) -> list[Any]:
+    if not isinstance(values, list) or len(values) != 4:
+        raise ValueError(f"{values!r:.40}, where a list of four is needed")
+    return values
 
 
-def _exchanged(entry: Sequence[Any]) -> tuple[str, int, float, float]:
-    name, at, old, new = entry
-    return str(name), _natural(at), _number(old), _number(new)
+def _leg(leg: Any) -> Leg:
+    name, axis, first, role = _four(leg)
+    return _text(name), _natural(axis), _natural(first), _integer(role)
+
+
+def _exchanged(entry: Any) -> tuple[str, int, float, float]:
+    name, at, old, new = _four(entry)
+    return _text(name), _natural(at), _number(old), _number(new)
 
 
 _MOST, _LARGEST = 1 << 31, 2.0**128
@@ -124,6 +162,6 @@ _ENTRIES: Mapping[str, Callable[[Any], Any]] = {
     "to": _natural,
     "of": _natural,
     "factor": _number,
-    "what": dict,
+    "what": _object,
     "entries": _each(_exchanged),
 }

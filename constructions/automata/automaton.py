@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from compiler.artifact.json_files import strict_value
+from compiler.artifact.tokenizer import check_tokens, with_special_tokens
 from compiler.automata.cascade import Cascade
 from compiler.automata.counted import longest_counted, orders_of
 from compiler.automata.counting import Counting, counting_of, outputs_by_number, remainder_of
@@ -147,6 +148,7 @@ class Automaton(Construction):
 
     def check_sizes(self) -> None:
         super().check_sizes()
+        check_tokens(with_special_tokens(self.alphabet().tokens))
         longest = self.longest
         if longest is not None and (self.max_length is None or self.max_length > longest):
             raise ValueError(

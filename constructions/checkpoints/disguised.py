@@ -14,13 +14,21 @@ import torch
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import foreign_files, tensor_differences, text_differences
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CIRCUIT, CONFIG, MANIFEST, WEIGHTS
+from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json
 from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
 from compiler.artifact.weights_file import read_tensors
-from compiler.disguise.directory import TEXTS, noise_of, read_disguised, said_of_noise, write, write_plain
+from compiler.disguise.directory import (
+    TEXTS,
+    noise_of,
+    read_disguised,
+    said_of_noise,
+    write,
+    write_plain,
+    write_weights,
+)
 from compiler.disguise.draw import COLUMNS, LANES, Disguise, draw
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.facts import facts_of
@@ -34,7 +42,7 @@ from constructions.checkpoints.guarantee import promise_of, proof_of, verdict_of
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.arithmetic.perturbed import lead_of
-from verify.checker.check import Verdict, check, prove
+from verify.checker.check import Verdict, check
 from verify.checker.files import in_memory
 from verify.checker.formats import Rejected
 from verify.checker.values.values import below
@@ -231,16 +239,25 @@ def verify_disguised(
 
 @dataclass(frozen=True)
 class Undisguised:
-    """verdict: on the plain checkpoint that a key gives back. noise: what is proved of the weights with noise in the
-    head (`lead_with_noise`); None where there is none.
+    """verdict: on the plain checkpoint that a key gives back. standing: on the disguised directory as it stands, but
+    for the noise in its weights; it rests on no key. noise: what is proved of the weights with noise in the head
+    (`lead_with_noise`); None where there is none.
     """
 
     verdict: Verdict
+    standing: Verdict
     noise: dict[str, Any] | None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the answers of the disguised weights are proved: a step of a key may do anything, so the plain
+        checkpoint alone says nothing of them.
+        """
+        return self.verdict.accepted and self.standing.accepted and (self.noise is None or "lead" in self.noise)
 
 
 def prove_plain(directory: Path, key: Key) -> Undisguised:
-    """The checker's verdict on the plain checkpoint that a key gives back; DisguiseError where it gives another one.
+    """The checker's verdicts with a key; DisguiseError where it gives another checkpoint.
 
     The disguised weights must be what the key makes of the plain ones, bit for bit.
     """
@@ -263,24 +280,24 @@ def prove_plain(directory: Path, key: Key) -> Undisguised:
                 "or a file was changed."
             ) from reason
         verdict = check(out)
-        if noise_of(directory) is None:
-            return Undisguised(verdict, None)
-        if not verdict.accepted:
-            return Undisguised(verdict, {"unproved": "the plain checkpoint is not proved"})
-        return Undisguised(verdict, _proved_noise(out, key, plain, tensors))
-
-
-def _proved_noise(out: Path, key: Key, plain: Tensors, tensors: Tensors) -> dict[str, Any]:
-    """What is proved of weights with noise: nothing rests on the key, for the exact ones are proved as they stand.
-
-    out: the plain checkpoint; tensors: with noise, which is the key's last step.
-    """
-    exact = applied(key.steps[:-1], plain)
+    if noise_of(directory) is None:
+        return Undisguised(verdict, check(directory), None)
+    exact = applied(key.steps[:-1], plain)  # the noise is the last step
+    standing = _with_weights(directory, exact)
     if any(exact[name].tobytes() != tensors[name].tobytes() for name in tensors if name != HEAD):
-        return {"unproved": "other weights than the head's have noise"}
-    manifest, circuit, config = (read_json(out / name) for name in (MANIFEST, CIRCUIT, CONFIG))
-    proof = prove(in_memory(config, exact, manifest["promise"]), circuit, manifest.get("task"))
-    return lead_with_noise(config, exact, tensors, manifest["promise"], proof)
+        return Undisguised(verdict, standing, {"unproved": "other weights than the head's have noise"})
+    config, promise = read_json(directory / CONFIG), read_json(directory / MANIFEST)["promise"]
+    return Undisguised(verdict, standing, lead_with_noise(config, exact, tensors, promise, standing))
+
+
+def _with_weights(directory: Path, tensors: Tensors) -> Verdict:
+    """The checker's verdict on a directory that held these weights."""
+    with TemporaryDirectory() as place:
+        for path in directory.iterdir():
+            if path.name != WEIGHTS:
+                (Path(place) / path.name).symlink_to(path.absolute())
+        write_weights(tensors, Path(place))
+        return check(place)
 
 
 def key_differences(directory: Path, key: Key, tensors: Tensors, built: Built) -> list[str]:

@@ -77,7 +77,7 @@ def _proved(directory: Path, key: Path | None) -> Verdict:
 
 
 def _undisguised(directory: Path, key: Path) -> Verdict:
-    """The checker's, of the plain checkpoint of which these are the weights in another basis, and of their noise."""
+    """The checker's, of the plain checkpoint that the key gives back, of the directory as it stands, and of noise."""
     check_disguised(directory, key)
     from compiler.disguise.key import read_key
     from constructions.checkpoints.disguised import prove_plain
@@ -91,14 +91,16 @@ def _undisguised(directory: Path, key: Path) -> Verdict:
             {"version": 1, "accepted": False, "disguise": str(reason)},
             [f"not proved with --key {key}: {reason}"],
         )
-    said = [f"{key} gives a plain checkpoint back, of which the disguised one is made bit for bit. Of the plain one:"]
-    said += found.verdict.lines()
-    lead = None if found.noise is None else found.noise.get("lead")
+    told = f"{key} gives a plain checkpoint back, of which the disguised one is made bit for bit."
+    without = "" if found.noise is None else ", without its noise"
+    said = [f"{told} Of the plain one:", *found.verdict.lines()]
+    said += [f"Of the disguised one as it stands{without}:", *found.standing.lines()]
     if found.noise is not None:
-        told = f"not proved: {found.noise['unproved']}" if lead is None else f"every right letter leads by {lead}"
-        said.append(f"with the noise in its weights: {told}")
-    accepted = found.verdict.accepted and (found.noise is None or lead is not None)
-    return accepted, found.verdict.to_json() | {"accepted": accepted, "disguise": said[0], "noise": found.noise}, said
+        lead = found.noise.get("lead")
+        proved = f"not proved: {found.noise['unproved']}" if lead is None else f"every right letter leads by {lead}"
+        said.append(f"with the noise in its weights: {proved}")
+    verdict = found.verdict.to_json() | {"accepted": found.accepted, "disguise": told, "noise": found.noise}
+    return found.accepted, verdict | {"disguised": found.standing.to_json()}, said
 
 
 def _worth_hashing(path: Path, accepted: bool) -> bool:

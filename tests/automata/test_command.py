@@ -77,11 +77,19 @@ def write(tmp_path: Path, data: object) -> str:
         ({"start": "p", "classes": {"p": 1}, "transitions": {"p": {"a": "p"}}}, '"classes" must name'),
         ({"start": "p", "accept": [], "transitions": {"p": {"a": "q"}, "q": {}}}, "not total"),
         ('{"start": "p", "accept": [], "transitions": {"p": {"a": "p", "a": "p"}}}', "'a' stands in one object twice"),
+        ('{"start": %s}' % ("1" * 5000), "has an integer of more than 4,300 digits"),
     ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path: Path, data: object, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         CliRunner().invoke(app, ["automaton", "--table", write(tmp_path, data), "--explain"], catch_exceptions=False)
+
+
+def test_a_letter_that_tokenizers_keep_is_refused_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constructions.checkpoints.built.build", None)
+    table = write(tmp_path, {"start": "p", "accept": [], "transitions": {"p": {"<pad>": "p"}}})
+    with pytest.raises(ValueError, match="no name may hold <eos>, <pad>, <unk>, which tokenizers cut out"):
+        CliRunner().invoke(app, ["automaton", "--table", table, "--out", str(tmp_path / "out")], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

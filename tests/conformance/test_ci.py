@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -22,6 +21,7 @@ from conformance.kernel import kernel_named
 from conformance.report import Tested
 from constructions.command.cli import app
 from tests.constructions.test_construct import run
+from tests.fresh import fresh
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
@@ -85,9 +85,7 @@ def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Here
 def construct(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
     """As installed: the current folder is not on the path of modules by itself."""
     start = "import sys; sys.path[0] = '/nowhere'; from constructions.__main__ import main; main()"
-    command = [sys.executable, "-c", start, "conformance", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=at, env=environment, capture_output=True, text=True)
+    return fresh("-c", start, "conformance", *arguments, cwd=at)
 
 
 def test_a_kernel_in_the_current_folder(folder: Path) -> None:

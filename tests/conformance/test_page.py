@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from conformance.loader import save
 from conformance.models.modes import MODE_STAGES
 from conformance.runtimes import NAMES
 from conformance.stages import STAGES
+from tests.fresh import fresh
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
@@ -47,9 +46,8 @@ def test_the_ten_lines(kernels: str, code: int, said: str, tmp_path: Path) -> No
 
 
 def _pytest(place: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "test_mine.py"]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{place}"}
-    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
+    command = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "test_mine.py")
+    return fresh(*command, cwd=place)
 
 
 def rows_of_the_page() -> list[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
-import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -24,6 +23,7 @@ from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity.mqar import MQAR
+from tests.fresh import fresh
 
 JSON_KEYS = {"construction", "theorem", "params", "arch", "sizes", "bound", "guarantee", "verification", "out"}
 SMALL = ("mqar", "--kappa", "3", "--vocab", "6", "--samples", "40")
@@ -111,9 +111,7 @@ names = AutoTokenizer.from_pretrained(sys.argv[1])
 ids = names("k0 v3 k2 v5 _ k0", return_tensors="pt").input_ids
 print(names.decode(model(ids).logits[0, -1].argmax()))
 """
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", program, str(checkpoint)], capture_output=True, text=True, cwd=tmp_path
-    )
+    done = fresh("-c", program, str(checkpoint), cwd=tmp_path)
     assert done.stdout.strip() == "v3", done.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,8 +34,30 @@ def test_a_key_with_any_entry_of_another_kind_is_refused_in_a_sentence(kind, val
         place[path[-1]] = value
         content = {"format": "disguise-key", "version": 1, "level": 1, "weights": "", "files": {}, "steps": [step]}
         (tmp_path / "key").write_text(json.dumps(content))
-        with suppress(DisguiseError):  # or it is another key of the same form
+        try:  # or it is another key of the same form
             assert np.isfinite(read_key(tmp_path / "key").plain(weights)["weight"]).all()
+        except DisguiseError as told:
+            assert "Error" not in str(told) and "object" not in str(told).replace("an object is needed", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"steps": None}, "steps has None, where a list is needed"),
+        ({"files": {"a": 1}}, "files has 1, where a text is needed"),
+        ({"level": True}, "level has True, where a whole number below 2^31 is needed"),
+        ({"steps": [3]}, "step 1 has none of the kinds permute, scale, mix, patch"),
+        ({"steps": [{"kind": []}]}, "step 1 has none of the kinds permute, scale, mix, patch"),
+        ({"steps": [{"kind": "permute", "order": [0]}]}, "step 1 (permute), legs is not there"),
+        ({"steps": [{"kind": "permute", "order": [0], "legs": [["w", 0, 0]]}]}, "where a list of four is needed"),
+    ],
+)
+def test_what_is_damaged_is_told_with_its_place(change, told, tmp_path) -> None:
+    content = {"format": "disguise-key", "version": 1, "level": 1, "weights": "", "files": {}, "steps": []}
+    (tmp_path / "key").write_text(json.dumps(content | change))
+    with pytest.raises(DisguiseError) as raised:
+        read_key(tmp_path / "key")
+    assert str(raised.value).endswith(f"{told}.")
 
 
 def _places(step: Any, before: tuple = ()) -> Iterator[tuple]:

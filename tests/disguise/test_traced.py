@@ -12,6 +12,8 @@ from safetensors.torch import load_file
 
 from compiler import CheckpointError, compile, load
 from compiler.artifact.generate import transformers_model
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import text_hash
 from compiler.artifact.model import Stack
 from compiler.artifact.package import language_model, with_a_block
 from compiler.disguise.basis import channels_used, lane_basis
@@ -166,6 +168,26 @@ def test_noise_in_the_head_leaves_a_lead_that_is_proved(tmp_path, capsys):
     assert found["task"]["proved"] and 0 < told["lead"] == found["noise"]["lead"] < found["task"]["margin"]
     loud = noisy([tmp_path / "plain"], tmp_path / "loud", "--noise", 0.5, "--noise-in", "head")
     assert "leads by" in json.loads((loud / "construction.json").read_text())["disguise"]["noise"]["unproved"]
+
+
+def test_with_its_key_a_directory_is_proved_as_it_stands(tmp_path, capsys):
+    """A key may do anything, and a directory may hold anything: neither is taken from the plain checkpoint."""
+    assert run("keep-nth", "--n", 2, "--vocab", 4, "--out", tmp_path / "plain", "--samples", 20) == 0
+    loud = noisy([tmp_path / "plain"], tmp_path / "loud", "--noise", 0.5)
+    content = json.loads((loud / "construction.json").read_text("utf-8"))
+    del content["sha256"], content["disguise"]["noise"]  # as if there were none
+    (loud / "construction.json").write_text(canonical_json(content | {"sha256": text_hash(canonical_json(content))}))
+    beside = noisy([tmp_path / "plain"], tmp_path / "beside")
+    quiet = noisy([tmp_path / "plain"], tmp_path / "quiet", *IN_HEAD)
+    for out in (beside, quiet):
+        assert run("prove", out, "--key", out.with_name(f"{out.name}.key.json")) == 0
+        (out / "special_tokens_map.json").write_text('{"bos_token": "v1"}')
+    for out, part in ((loud, "arithmetic"), (beside, "meaning"), (quiet, "meaning")):
+        capsys.readouterr()
+        assert run("prove", out, "--key", out.with_name(f"{out.name}.key.json"), "--json") == 1
+        found = json.loads(capsys.readouterr().out)
+        assert found["task"]["proved"] and not found["accepted"] and not found["disguised"]["accepted"]
+        assert not found["disguised"][part]["proved"], found["disguised"]
 
 
 def test_a_certificate_overwrites_no_other_file_and_a_key_needs_a_disguise(pair, tmp_path):

@@ -28,6 +28,7 @@ from constructions.selectivity.mqar import MQAR
 from constructions.token_selection.recall import AssociativeRecall
 from constructions.token_selection.selection import TokenSelection
 from constructions.token_selection.unique_induction import UniqueInduction
+from tests.fresh import fresh
 from verify.tasks.chain import ChainTask
 from verify.tasks.task import IGNORED
 
@@ -147,12 +148,12 @@ def ask(
         requests.append((case, request))
     asked = place / "requests.json"
     asked.write_text(json.dumps([request for _, request in requests]))
-    run = subprocess.run(
-        [sys.executable, str(CLIENTS / f"{client}.py"), str(asked)],
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | dict(environment or {}),
-        capture_output=True,
-        text=True,
-    )
+    command = (str(CLIENTS / f"{client}.py"), str(asked))
+    if environment:
+        own = os.environ | dict(environment)
+        run = subprocess.run([sys.executable, *command], env=own, capture_output=True, text=True)
+    else:
+        run = fresh(*command)
     if run.returncode:
         raise RuntimeError(f"{client} ended with {run.returncode}: {run.stderr[-2000:]}")
     for case, request in requests:

@@ -1,9 +1,6 @@
 """A circuit beside a host of any class: the host's logits before, and plain Python for the answers."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -19,6 +16,7 @@ from transformers import (
 
 from compiler.graft import GraftError, branch, reader
 from tests.constructions.test_refusals import run
+from tests.fresh import fresh
 from tests.graft.hosts import VOCAB, host, host_text, induction, induction_answers
 
 LETTERS = "abcde"
@@ -139,8 +137,7 @@ def test_the_directory_opens_where_the_project_is_not_imported(tmp_path):
         "assert (model(told['ids']).logits - told['logits']).abs().max() < 1e-5\n"
         "assert 'compiler' not in sys.modules\n"
     )
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"HF_HOME": str(tmp_path / "home")}
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=kept, capture_output=True, text=True)
+    done = fresh("-c", program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 

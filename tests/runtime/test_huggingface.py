@@ -1,13 +1,12 @@
 """Hugging Face's models must run on their own PyTorch code when they serve as a check."""
 
-import os
-import subprocess
 import sys
 from types import ModuleType
 
 import pytest
 
 from compiler.runtime import huggingface, torch_only_transformers
+from tests.fresh import fresh
 
 FUNCTIONS = {
     "mamba": ["mamba_selective_scan", "mamba_selective_state_update", "mamba_inner_fn", "causal_conv1d_fn"],
@@ -61,11 +60,7 @@ def test_every_function_is_their_own():
 
 
 def test_models_bound_to_mamba_ssm_run_and_are_unbound():
-    path = os.pathsep.join([*filter(None, sys.path), os.getcwd()])
-    run = subprocess.run(
-        [sys.executable, "-c", BOUND_FIRST],
-        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    run = fresh("-c", BOUND_FIRST)
     assert run.returncode == 0, run.stderr
 
 

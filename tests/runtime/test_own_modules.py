@@ -1,10 +1,6 @@
 """Our Mamba and Mamba2 against the classes of mamba_ssm: same names, bit for bit the same answers on lattice data."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +8,7 @@ import torch
 from compiler.runtime import fake_triton, has_mamba_ssm, mamba_classes, own_modules
 from compiler.runtime.real_modules import block_classes
 from tests.constructions.test_construct import run
+from tests.fresh import fresh
 from tests.runtime.lattice import lattice_block, one_hot_inputs
 
 KINDS = [
@@ -141,13 +138,7 @@ print(json.dumps(ended))
 
 def without_mamba_ssm(folder, *lines):
     """(exit code, output, errors) of each command line, run one after the other in a process without mamba_ssm."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, json.dumps(lines)],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-    )
+    done = fresh("-c", WITHOUT, json.dumps(lines), cwd=folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -1,13 +1,12 @@
 """The real mamba_ssm modules on CPU: against Hugging Face's own code, forward against step, and the shim itself."""
 
-import os
-import subprocess
 import sys
 
 import pytest
 import torch
 
 from compiler.runtime import cpu_layers, fake_triton, mamba_classes, real_modules, torch_only_transformers
+from tests.fresh import fresh
 from tests.runtime.lattice import lattice_block, one_hot_inputs
 
 M = mamba_classes()
@@ -211,11 +210,7 @@ def test_cpu_tensors_stay_on_cpu_where_causal_conv1d_is_installed(tmp_path):
     package.mkdir()
     for name, text in FAKE_CAUSAL_CONV1D.items():
         (package / name).write_text(text)
-    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path), os.getcwd()])
-    run = subprocess.run(
-        [sys.executable, "-c", CPU_WITH_CAUSAL_CONV1D],
-        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    run = fresh("-c", CPU_WITH_CAUSAL_CONV1D, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from compiler.lattice.units import array_units, unit_of
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
 _MOST_TOKENS = 4  # named in a meaning
+_MOST_DENSE = 1 << 16  # numbers of a table that is made dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,14 @@ class Embed(Operation):
 
     def evaluate(self, tokens: Array) -> Array:
         """tokens: (batch, time) ids."""
+        if prod(self.table.shape) <= _MOST_DENSE:
+            return self._dense[tokens]
         return self.table[tokens.reshape(-1)].toarray().reshape(*tokens.shape, self.table.shape[1])
+
+    @cached_property
+    def _dense(self) -> Array:
+        """The table where it is small, for rows of it are picked in a fraction of the time."""
+        return self.table.toarray()
 
 
 @dataclass(frozen=True, eq=False)

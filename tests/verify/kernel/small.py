@@ -6,6 +6,7 @@ python -m tests.verify.kernel.small writes the table into docs/proofs.md.
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -65,6 +66,19 @@ _once = cache(search)
 def searched(directory: Path) -> tuple[Proof, list]:
     """What a search proves of a checkpoint whose files stay as they are, and by which claims: searched once."""
     return deepcopy(_once(directory))
+
+
+def only_new(place, subjects):
+    """Claims nothing, but that no atom of the circuit equals one of the weights."""
+    return ["new"] if place.endswith("a new atom") else None
+
+
+def copied(directory: Path, place: Path, **files: dict) -> Path:
+    """The checkpoint in another directory, with other contents of files NAME.json."""
+    shutil.copytree(directory, place, dirs_exist_ok=True)
+    for name, content in files.items():
+        (place / f"{name}.json").write_text(json.dumps(content))
+    return place
 
 
 def outcome(directory: Path) -> str:

@@ -24,7 +24,7 @@ from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
 from verify.checker.tasks.task_copies import answers as machine_answers
 from verify.checker.tasks.task_copies import number, read_copy, read_phonebook, read_selective_copy
-from verify.checker.tasks.task_forms import States, Tally, ends, read_automaton, read_count, read_lookup
+from verify.checker.tasks.task_forms import ONCE, States, Tally, ends, read_automaton, read_count, read_lookup
 from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
@@ -212,7 +212,7 @@ def read_task(claim: object, letters: Sequence[str]) -> Stated[Task]:
             stated = replace(machine, task=Walked(machine.task))  # type: ignore[arg-type]
         elif name in MATCHES:
             matching = MATCHES[name](read, Names(letters))
-            stated = Stated(Matched(matching.task), matching.says, matching.end)
+            stated = replace(matching, task=Matched(matching.task))  # type: ignore[arg-type]
         else:
             raise Rejected(f"no proof is known for the task {name!r}")
     except KeyError as missing:
@@ -245,7 +245,7 @@ _OF_PAIRS = {"first": "first value", "last": "last value", "only": "value"}
 
 def _read_mqar(claim: dict, names: Names) -> Stated[Task]:
     keys, values, keeps = names.numbered("k"), names.numbered("v"), _KEEPS[claim["write"]]
-    once = ", where there is exactly one" if keeps == "only" else ""
+    once = f", where {ONCE}" if keeps == "only" else ""
     what = f"the {_OF_PAIRS[keeps]} of {names.shown(values)} that stood right after it before{once}"
     return Stated(Recall(keys, values, keeps), f"at each of {names.shown(keys)}: {what}")
 
@@ -253,12 +253,12 @@ def _read_mqar(claim: dict, names: Names) -> Stated[Task]:
 def _read_induction(claim: dict, names: Names) -> Stated[Task]:
     letters, blank = names.numbered("v"), names.one("×")
     says = f"at each of {names.shown(letters)}: the letter that stood right after it the last time; {'×'!r} before that"
-    return Stated(Recall(letters, letters, "last", blank), says)
+    return Stated(Recall(letters, letters, "last", blank), says, known=letters)
 
 
 def _read_keep(claim: dict, names: Names) -> Stated[Task]:
     n = number(claim["n"])
-    return Stated(Keep(n), f"from position {n} on: the letter that stood at it")
+    return Stated(Keep(n), f"from position {n} on (the first is 1): the letter that stood at it")
 
 
 def _read_clock(claim: dict, names: Names) -> Stated[Task]:

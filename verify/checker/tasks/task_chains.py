@@ -211,8 +211,8 @@ def read_two_words(claim: dict, names: Names) -> Stated[Asking]:
     edit = claim["name"] == "edit-distance"
     what = "least number of letters put in, dropped or changed" if edit else "length of the longest common subsequence"
     says = (
-        f"behind two words of {names.shown(letters)} with {TEXT_BAR!r} between: the table of the {what}, row by row, "
-        f"{ASK!r} before each row, then {CHAIN_END!r}; {_as_long(names, numbers)}"
+        f"of a text that begins with two words of {names.shown(letters)}, {TEXT_BAR!r} between: the table of the "
+        f"{what}, row by row, {ASK!r} before each row, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
     return Stated(TwoWords(kinds, Numbers(of, numbers), row, end, edit), says, CHAIN_END, known(kinds))
 
@@ -225,13 +225,13 @@ def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
         return (x[0] + x[1] if i > 1 else x[0] + 1) % modulus if i else 0
 
     numbers = names.numbered("")
-    said = f"behind `n {ASK}`: the Fibonacci numbers 0 … n modulo {modulus}, then {CHAIN_END!r}"
+    said = f"of a text that begins with `n {ASK}`: the Fibonacci numbers 0 … n modulo {modulus}, then {CHAIN_END!r}"
     task = _recurrence(names, numbers, 2, rule)
     return Stated(task, f"{said}; {_as_long(names, numbers)}", CHAIN_END, known(task.kinds))
 
 
 def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
-    """{"coins", "most"}: the fewest coins of each amount; the number of `-` is most + 1, and no entry is more."""
+    """{"coins", "most"}: the fewest coins of each amount, at most `most`; the number of `-` is one more."""
     coins, most = sorted({number(c, _MOST) for c in claim["coins"]}), number(claim["most"], _MOST)
     none, numbers = names.one(NOTHING), names.numbered("")
 
@@ -245,9 +245,10 @@ def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
     made = _recurrence(names, numbers, coins[-1], rule, none)
     made.numbers.of[none] = most + 1
     tokens = Numbers(made.numbers.of, np.append(numbers[: most + 1], none))
+    counted = f"the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n"
     says = (
-        f"behind `n {ASK}`: the fewest of the coins {', '.join(map(str, coins))} for each amount 0 … n, {NOTHING!r} "
-        f"where none make it, then {CHAIN_END!r}; {_as_long(names, numbers)}"
+        f"of a text that begins with `n {ASK}`: {counted}, {NOTHING!r} where no {most} or fewer make it, then "
+        f"{CHAIN_END!r}; {_as_long(names, tokens.tokens)}"
     )
     return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END, known(made.kinds))
 
@@ -263,8 +264,9 @@ def read_shortest_path(claim: dict, names: Names) -> Stated[Asking]:
     far = (nodes - 1) * len(lengths) + 1
     kinds = kinds_of(names, {TEXT: edges, NUMBER: numbers, ROW: [ask], END: [end]})
     says = (
-        f"behind the edges 01 02 12 03 … of {nodes} nodes, {names.shown(edges)}, and {ASK!r}: the least distance of "
-        f"each node from node 0, {far} where none leads there, then {CHAIN_END!r}; {_as_long(names, numbers)}"
+        f"of a text that begins with the edges 01 02 12 03 … of {nodes} nodes, from the first to the second, and "
+        f"{ASK!r} ({NOTHING!r} for no edge, {names.shown(lengths)} for one of this length): the least distance of each "
+        f"node from node 0, {far} where none leads there, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
     return Stated(Paths(kinds, Numbers(of, numbers), end, nodes, far), says, CHAIN_END, known(kinds))
 
@@ -276,7 +278,7 @@ def _recurrence(names: Names, numbers: np.ndarray, reach: int, rule, *more: int)
 
 
 def _as_long(names: Names, numbers: np.ndarray) -> str:
-    return f"asked as long as each entry is one of {names.shown(numbers)}"
+    return f"each entry from those that stand there, asked as long as it is one of {names.shown(numbers)}"
 
 
 def _numbers(names: Names, numbers: np.ndarray) -> np.ndarray:

@@ -252,8 +252,9 @@ def read_phonebook(claim: dict, names: Names) -> Stated[Asking]:
     mark, end, entries = names.one("?"), names.one(TEXT_END), number(claim["entries"])
     kinds = kinds_of(names, {ENTRY: people, TEXT: text, BAR: [mark], END: [end]})
     says = (
-        f"behind '?' and one of {names.shown(people)}: the digits of {names.shown(text)} behind this name in a book "
-        f"(names, digits, ';') of {entries} {'entry' if entries == 1 else 'entries'} or fewer, then {TEXT_END!r}"
+        f"behind the first '?' and the first of {names.shown(people)} behind it: the digits of {names.shown(text)} "
+        f"behind this name in the book before it (names, digits, ';') of {entries} "
+        f"{'entry' if entries == 1 else 'entries'} or fewer, none where it is not there, then {TEXT_END!r}"
     )
     return Stated(Entries(kinds, end, entries), says, TEXT_END, known(kinds, [names.one(";")]))
 

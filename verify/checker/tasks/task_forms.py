@@ -22,6 +22,7 @@ from verify.checker.tasks.task_copies import Choices, always, letter, nothing, n
 _MOST_STATES = 1 << 12
 _MOST_PAIRS = 12
 KEY, VALUE = 1, 2
+ONCE = "that was so exactly once"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +192,12 @@ def read_lookup(claim: dict, names: Names) -> tuple[Found, str]:
     if which not in ("first", "last", "only"):
         number(which)
     keys, values = (_letters(names, claim[what]) for what in ("keys", "values"))
-    place = f"the {which}" if isinstance(which, str) else f"number {which}"
+    place = "the one" if which == "only" else f"the {which}" if isinstance(which, str) else f"number {which}"
     none = "nothing is asked where there is none"
     if blank is not None:
         none = f"{names.said(names.one(blank))!r} where there is none"
     pair = f"of the letters of {names.shown(values)} that stood right after it before"
-    says = f"at each of {names.shown(keys)}: {place} {pair}; {none}"
+    says = f"at each of {names.shown(keys)}: {place} {pair}{f', where {ONCE}' * (which == 'only')}; {none}"
     return Found(keys, values, which, None if blank is None else names.one(blank)), says
 
 

@@ -14,6 +14,7 @@ from verify.checker.formats import Rejected
 from verify.checker.tasks.matches import Places, Window
 from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.task_copies import TEXT_BAR, TEXT_END, number
+from verify.checker.tasks.task_forms import ONCE
 
 _MOST_ITEMS = 1 << 13
 
@@ -137,7 +138,7 @@ Matching = Behind | Nearest
 
 # From the claim of a manifest -----------------------------------------------------------------------------------
 
-_ALIKE = {"alike": "where that was one and the same letter each time", "one": "where that was so exactly once"}
+_ALIKE = {"alike": "where that was one and the same letter each time", "one": f"where {ONCE}"}
 
 
 def read_recall(claim: dict, names: Names) -> Stated[Matching]:
@@ -151,7 +152,8 @@ def read_induction(claim: dict, names: Names) -> Stated[Matching]:
     """{"matches"}: the letter right behind the present one, of v0, v1, …"""
     letters = names.numbered("v")
     says = f"at each of {names.shown(letters)}: the letter that stood right behind it before"
-    return _behind(names, Behind(names.count, 1, letters, letters[:0], letters, letters), claim, says)
+    task = Behind(names.count, 1, letters, letters[:0], letters, letters)
+    return replace(_behind(names, task, claim, says), known=letters)
 
 
 def read_ngram(claim: dict, names: Names) -> Stated[Matching]:
@@ -163,11 +165,11 @@ def read_ngram(claim: dict, names: Names) -> Stated[Matching]:
     text, n = names.numbered("x"), number(claim["n"], 1 << 10)
     begin, bar, end = (names.one(name) for name in (BEGIN, TEXT_BAR, TEXT_END))
     says = (
-        f"what stood before behind the last {n} letters of {names.shown(text)}, or fewer behind {BEGIN!r} or "
-        f"{TEXT_BAR!r}, {TEXT_END!r} for {TEXT_BAR!r}"
+        f"the one of {names.shown(text)} {TEXT_BAR!r} that stood before right behind the same last {n} of "
+        f"{names.shown(text)}, fewer behind {BEGIN!r} or {TEXT_BAR!r}, with {TEXT_END!r} for {TEXT_BAR!r}"
     )
     task = Behind(names.count, n, text, np.array([begin, bar]), np.append(text, bar), np.append(text, end))
-    return _behind(names, task, claim, says, TEXT_END)
+    return replace(_behind(names, task, claim, says, TEXT_END), known=np.append(text, [begin, bar, end]))
 
 
 def _behind(names: Names, task: Behind, claim: dict, says: str, end: str | None = None) -> Stated[Matching]:
