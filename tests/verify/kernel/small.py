@@ -148,7 +148,7 @@ def put(old: str, new: str) -> None:
 
 TABLE = ("| circuit | on Mamba | on Mamba-2 |", "\n\n<!-- end of the gate -->")
 SIZES = ("The kernel has ", " Its files import")
-WHERE = ("The rules themselves have ", "\n- **What was not needed.**")
+WHERE = ("The rules themselves have ", "\n- *What was not needed*")
 
 if __name__ == "__main__":
     put(said(*TABLE), table())
