@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,24 @@ class Axis:
     def names(self) -> list[str]:
         """The name at every index, "" for padding."""
         return [self.places[i].name if i in self.places else "" for i in range(self.size)]
+
+
+class MadeWhenRead(Mapping[int, Coordinate]):
+    """The coordinates of the indices 0 … count − 1, each made when it is asked for: a vocabulary has many."""
+
+    def __init__(self, count: int, made: Callable[[int], Coordinate]):
+        self.count, self.made = count, made
+
+    def __getitem__(self, index: int) -> Coordinate:
+        if not 0 <= index < self.count:
+            raise KeyError(index)
+        return self.made(index)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.count))
+
+    def __len__(self) -> int:
+        return self.count
 
 
 def axis(kind: str, size: int, coordinates: Sequence[Coordinate], at: np.ndarray | None = None, **options) -> Axis:

@@ -38,7 +38,8 @@ def chosen(items: Iterable[Any], seconds: Mapping[str, float]) -> list[Any]:
     of a second, in the order of the files. seconds: what a case takes of a test that takes long (tests/seconds.json).
     """
     found: dict[Path, Any] = {}
-    rank = lambda item: (not _marked(item), seconds.get(test_of(item.nodeid), 0) // 0.5)
+    took = lambda node: seconds.get(node, seconds.get(test_of(node), 0))
+    rank = lambda item: (not _marked(item), took(item.nodeid) // 0.5)
     for item in items:
         if item.path not in found or rank(item) < rank(found[item.path]):
             found[item.path] = item

@@ -4,7 +4,8 @@
     python -m pytest -n 2 --junitxml F && python -m tests.spread F      measure all anew, into tests/seconds.json
 
 tests/seconds.json has the processor seconds of one case, of tests that take longer than that in all. A test that is not
-there runs whole. Which cases run is decided by names and by that file alone: the same on every machine.
+there runs whole. A case that takes far longer than the others of its test has a line of its own: it is left to `make
+whole`. Which cases run is decided by names and by that file alone: the same on every machine.
 
 A test that goes through many cases itself, because all of them share what is built or count together, takes `some` of
 them in the same way.
@@ -29,6 +30,7 @@ from tests import fresh
 FILE = Path(__file__).with_name("seconds.json")
 ALLOWED = 0.25  # processor seconds of all cases of one test that run
 INSIDE = 0.5  # of those that one test goes through: what it counts over them needs a few more
+FAR = 4  # times what one of the quicker cases takes, and `make test` takes others
 CPU = "processor seconds"
 
 Case = TypeVar("Case")
@@ -51,7 +53,9 @@ def some(cases: Iterable[Case], seconds: float, least: int = 1) -> Sequence[Case
 
 
 def read() -> dict[str, float]:
-    """The seconds of one case by test: file::name, or file::class::name."""
+    """The seconds of one case by test: file::name, or file::class::name. Of a case that takes far longer, with its
+    [parameters].
+    """
     return json.loads(FILE.read_text("utf-8"))
 
 
@@ -65,7 +69,8 @@ def spread(items: Iterable[Any], seconds: Mapping[str, float]) -> list[Any]:
     items, cases = list(items), defaultdict(list)
     for item in items:
         cases[test_of(item.nodeid)].append(item)
-    kept = {id(item) for name, each in cases.items() for item in _some(name, each, seconds.get(name, 0))}
+    usual = {name: [item for item in each if item.nodeid not in seconds] or each for name, each in cases.items()}
+    kept = {id(item) for name, each in usual.items() for item in _some(name, each, seconds.get(name, 0))}
     return [item for item in items if id(item) in kept]
 
 
@@ -98,13 +103,21 @@ def _spent() -> float:
 
 def measured(report: Path) -> dict[str, float]:
     """The seconds of one case, of the tests of a JUnit file that take more than is allowed, in order."""
-    cases: dict[str, list[float]] = defaultdict(list)
+    cases: dict[str, dict[str, float]] = defaultdict(dict)
     for case in ElementTree.parse(report).iter("testcase"):
         spent = [float(found.get("value", 0)) for found in case.iter("property") if found.get("name") == CPU]
-        if spent:
+        if spent and case.find("skipped") is None:
             folder = "/".join(str(case.get("classname")).split("."))
-            cases[f"{folder}.py::{test_of(str(case.get('name')))}"].append(sum(spent))
-    return {name: round(sum(each) / len(each), 3) for name, each in sorted(cases.items()) if sum(each) > ALLOWED}
+            node = f"{folder}.py::{case.get('name')}"
+            cases[test_of(node)][node] = sum(spent)
+    found: dict[str, float] = {}
+    for name, each in sorted(cases.items()):
+        if sum(each.values()) > ALLOWED:
+            far = max(2 * ALLOWED, FAR * sorted(each.values())[len(each) // 4])
+            usual = [took for took in each.values() if took <= far]
+            found[name] = round(sum(usual) / len(usual), 3)
+            found |= {node: round(took, 3) for node, took in each.items() if took > far}
+    return found
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -39,17 +40,31 @@ def test_every_test_has_a_case_and_names_begin_at_different_ones() -> None:
     assert 15 < sum(i % 2 for i in found) < 45
 
 
-def test_seconds_are_read_from_a_report(tmp_path) -> None:
+def _report(place: Path, cases: list[tuple[str, object, float]]) -> Path:
     noted = f'<properties><property name="{spread.CPU}" value="{{}}"/></properties>'
     case = '<testcase classname="tests.a.test_b" name="{}[{}]">' + noted + "</testcase>"
-    cases = [case.format(*of) for of in (("test_c", 0, 0.4), ("test_c", 1, 0.6), ("test_d", "x", 0.1))]
-    (tmp_path / "r.xml").write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
-    assert spread.measured(tmp_path / "r.xml") == {"tests/a/test_b.py::test_c": 0.5}
+    text = "".join(case.format(*of) for of in cases)
+    (place / "r.xml").write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
+    return place / "r.xml"
+
+
+def test_seconds_are_read_from_a_report(tmp_path) -> None:
+    report = _report(tmp_path, [("test_c", 0, 0.4), ("test_c", 1, 0.6), ("test_d", "x", 0.1)])
+    assert spread.measured(report) == {"tests/a/test_b.py::test_c": 0.5}
+
+
+def test_a_case_that_takes_far_longer_is_left_out_where_there_are_others(tmp_path) -> None:
+    took = [0.1, 0.2, 7.5, 0.3, 0.4]
+    seconds = spread.measured(_report(tmp_path, [("test_c", i, each) for i, each in enumerate(took)]))
+    assert seconds == {"tests/a/test_b.py::test_c": 0.25, "tests/a/test_b.py::test_c[2]": 7.5}
+    assert len(_kept(_cases("a/test_b.py::test_c", 5), seconds)) == 1
+    assert all(_kept(_cases(f"{name}::test_c", 3), {f"tests/{name}::test_c[1]": 9.0}) == [0, 2] for name in "abcdef")
+    assert _kept(_cases("a", 1), {"tests/a": 9.0, "tests/a[0]": 9.0}) == [0]
 
 
 def test_what_was_measured_is_there() -> None:
     for name in spread.read():
-        file, _, test = name.partition("::")
+        file, _, test = spread.test_of(name).partition("::")
         assert f"def {test.rpartition('::')[2]}(" in (spread.FILE.parents[1] / file).read_text("utf-8"), name
 
 

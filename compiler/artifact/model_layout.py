@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.compiled import Compiled
 from compiler.ir.coordinate import Coordinate, numbered
-from compiler.layout import Axis, Emission, Layout, axis
+from compiler.layout import Axis, Emission, Layout, MadeWhenRead, axis
 from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
 
 
@@ -39,8 +39,9 @@ def language_model_layout(
         for i in range(ballast)
     }
     lanes = replace(lanes, places={**lanes.places, **held})
-    vocabulary = _tokens(tokens)
-    scores = replace(vocabulary, kind="score", places={**vocabulary.places, **_scores(compiled).places})
+    vocabulary, letters = _tokens(tokens), _scores(compiled).places
+    scored = MadeWhenRead(len(tokens), lambda i: letters.get(i) or vocabulary.places[i])
+    scores = replace(vocabulary, kind="score", places=scored)
     layout = Layout(
         {
             EMBEDDING: (vocabulary, lanes),
@@ -55,15 +56,14 @@ def language_model_layout(
 
 
 def _tokens(tokens: Sequence[str]) -> Axis:
-    return axis("token", len(tokens), [Coordinate(f"token {token}", text="what the token writes") for token in tokens])
+    made = lambda i: Coordinate(f"token {tokens[i]}", text="what the token writes")
+    return Axis("token", len(tokens), MadeWhenRead(len(tokens), made))
 
 
 def _scores(compiled: Compiled) -> Axis:
     """The rows of the head: a score for each token where there is one, else a number of the output."""
     output, alphabet = compiled.core.output, compiled.source.alphabet
     if alphabet is not None and output.width == alphabet.size:
-        said = enumerate(alphabet.tokens)
-        places = [Coordinate(f"score of {token}", output, i, text="what the head answers") for i, token in said]
-    else:
-        places = numbered(output, range(output.width))
-    return axis("score", output.width, places)
+        made = lambda i: Coordinate(f"score of {alphabet.tokens[i]}", output, i, text="what the head answers")
+        return Axis("score", output.width, MadeWhenRead(output.width, made))
+    return axis("score", output.width, numbered(output, range(output.width)))

@@ -302,13 +302,16 @@ def _check_representable(tensors: dict[str, torch.Tensor], format: Format) -> No
     """
     for name, tensor in tensors.items():
         flat = tensor.reshape(-1).numpy()
-        pieces = (flat[start : start + _AT_ONCE] for start in range(0, len(flat), _AT_ONCE))
-        weights = np.concatenate([piece[piece != 0] for piece in pieces] or [flat]).astype(np.float64)
-        bad = weights[~format.holds(weights)]
-        if bad.size:
-            remedy = f"{bad[0]:g} is out of the range that every backend keeps" if format is FLOAT32 else "use float32"
-            reason = f"{name} has a weight that {format.name} does not hold exactly; {remedy}"
-            raise CompileError([(None, reason)])
+        for start in range(0, len(flat), _AT_ONCE):
+            piece = flat[start : start + _AT_ONCE]
+            weights = piece[piece != 0].astype(np.float64)
+            bad = weights[~format.holds(weights)]
+            if bad.size:
+                remedy = (
+                    f"{bad[0]:g} is out of the range that every backend keeps" if format is FLOAT32 else "use float32"
+                )
+                reason = f"{name} has a weight that {format.name} does not hold exactly; {remedy}"
+                raise CompileError([(None, reason)])
 
 
 def _embedding(compiled: Compiled, d_model: int, vocab: int, ballast: Ballast) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,12 +47,13 @@ class Alphabet:
             raise ValueError("an alphabet needs at least one token, and this one has none")
         for name in self.tokens:
             instance(name, str, "a token of the alphabet", "a text")
-        for name, ids in self._positions.items():
-            if len(ids) > 1:
-                raise ValueError(f"token {name!r} stands {len(ids)} times in the alphabet; names must be distinct")
-            if not name or any(c.isspace() for c in name):
+        if len(self._positions) < len(self.tokens):
+            ((name, times),) = Counter(self.tokens).most_common(1)
+            raise ValueError(f"token {name!r} stands {times} times in the alphabet; names must be distinct")
+        for name in self.tokens:
+            if name.split() != [name]:
                 raise ValueError(f"token {name!r} is empty or holds white space, so no tokenizer could split it off")
-            if any("\ud800" <= c <= "\udfff" for c in name):
+            if not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name):
                 raise ValueError(f"token {name!r} holds a lone surrogate, which UTF-8 cannot write to a file")
         for group in instance(
             self.groups, tuple, "the groups of the alphabet", "a tuple of (name, first id, last + 1)"
@@ -67,11 +69,8 @@ class Alphabet:
             raise ValueError(f"group {group[0]!r} begins at {start} and ends before {stop}, and it must begin first")
 
     @cached_property
-    def _positions(self) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for i, name in enumerate(self.tokens):
-            places.setdefault(name, []).append(i)
-        return places
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.tokens)}
 
     @property
     def size(self) -> int:
@@ -87,7 +86,7 @@ class Alphabet:
                 f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})"
                 f"{close_to(token, names)}"
             )
-        return self._positions[token][0]
+        return self._positions[token]
 
     def ids(self, members: str | Iterable[str] | None = None) -> range | tuple[int, ...]:
         """The ids of a group (by its name), of listed tokens, or of the whole alphabet (None)."""

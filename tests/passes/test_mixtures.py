@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from benchmarks.mixtures import MIXTURES, measure, mixture
 from compiler.analysis.domains import Domains
 from compiler.driver import compile
+from compiler.errors import CompileError
 from compiler.language.stream import Stream
 
 
@@ -33,6 +36,26 @@ def test_passes_that_change_no_domain_find_none_again(monkeypatch) -> None:
     circuit = mixture(next(add for add in MIXTURES if add.__name__ == "mixed"), 200)
     compile(circuit, "mamba")
     assert len(found) < 4 * len(circuit.streams)
+
+
+@pytest.mark.parametrize("young", [0, 700, 50_000])
+def test_the_collector_is_as_it_was_behind_a_compilation_and_behind_a_refusal(young, monkeypatch) -> None:
+    inside: list[int] = []
+    found = Domains._found
+    monkeypatch.setattr(
+        Domains, "_found", lambda self, stream: (inside.append(gc.get_threshold()[0]), found(self, stream))[1]
+    )
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(young, 7, 9)
+        compile(mixture(MIXTURES[0], 3), "mamba")
+        assert gc.get_threshold() == (young, 7, 9)
+        with pytest.raises(CompileError):
+            compile(mixture(MIXTURES[2], 3), "s4d")
+        assert gc.get_threshold() == (young, 7, 9)
+    finally:
+        gc.set_threshold(*before)
+    assert set(inside) == {young and max(young, 20_000)}
 
 
 def test_a_domain_that_meets_an_equal_one_is_the_same_object() -> None:

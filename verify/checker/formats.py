@@ -66,6 +66,7 @@ FORMATS = {
 
 EXACT = Format("exact arithmetic", 4096, -(1 << 16), Fraction(2) ** 8192)  # for the circuit as written
 
+SMALL = 9  # numbers of an array that Python goes over in less time than NumPy starts
 ON = Fraction(20)  # silu(x) = x and softplus(x) = x for x above this (E2, E4)
 OFF = Fraction(-104)  # silu(x) = -0 and softplus(x) = 0 for x at or below this
 KEPT = Fraction(1, 1 << 26)  # exp(-x) = 1 for 0 <= x <= this (E9)
@@ -92,9 +93,9 @@ def is_power(x: Fraction) -> bool:
 def array_exponent(values: np.ndarray) -> int | None:
     """The largest e with every value of the array a multiple of 2^e; None if all are 0."""
     values = np.asarray(values, dtype=np.float64).reshape(-1)
-    if len(values) == 1 and math.isfinite(number := values.item()):  # most are, and Python is ten times faster here
-        top, bottom = number.as_integer_ratio()
-        return ((top & -top).bit_length() - bottom.bit_length()) if top else None
+    if len(values) <= SMALL and all(map(math.isfinite, numbers := values.tolist())):
+        ratios = [x.as_integer_ratio() for x in numbers if x]
+        return min(((top & -top).bit_length() - bottom.bit_length() for top, bottom in ratios), default=None)
     if np.abs(values).max(initial=0.0) < 2.0**53:
         whole = values.astype(np.int64)
         if (whole == values).all():

@@ -104,6 +104,11 @@ class Task(ABC):
     def describe(self) -> str:
         """One line for a report: the domain and its parameters."""
 
+    def drawn(self, rng: np.random.Generator, count: int, wanted: slice) -> Batch:
+        """Of `count` that are drawn those that are wanted; a task may spare itself the answers of the others."""
+        chunk = self.draw(rng, count)
+        return Batch(chunk.tokens[wanted], chunk.labels[wanted])
+
     def random(self, count: int, seed: int, batch_size: int = 1024, first: int = 0) -> Iterator[Batch]:
         """`count` random sequences from number `first` on, in batches of `batch_size` (the last may be smaller).
 
@@ -128,9 +133,8 @@ class Task(ABC):
         """Sequences in chunks of a size that only the length decides, each from a generator of its own."""
         size = max(1, min(_ROWS_PER_CHUNK, _TOKENS_PER_CHUNK // self.length))
         for start in range(first // size * size, last, size):
-            chunk = self.draw(np.random.default_rng([seed, start // size]), size)
             wanted = slice(max(0, first - start), last - start)
-            yield Batch(chunk.tokens[wanted], chunk.labels[wanted])
+            yield self.drawn(np.random.default_rng([seed, start // size]), size, wanted)
 
 
 def _pack(rows: Iterator[tuple[Sequence[int], Sequence[int]]], batch_size: int) -> Iterator[Batch]:

@@ -29,6 +29,7 @@ TOKEN = -1
 Key = tuple[int, int]  # (root, lag)
 ZERO = Fraction(0)
 Function = TypeVar("Function", bound=Callable)
+_NOTHING = object()
 
 
 def kept(function: Function) -> Function:
@@ -37,9 +38,10 @@ def kept(function: Function) -> Function:
     @wraps(function)
     def answer(world: Any, *operands: Any) -> Any:
         place = function, named(operands)
-        if place not in world.facts:
-            world.facts[place] = function(world, *operands)
-        return world.facts[place]
+        found = world.facts.get(place, _NOTHING)  # asked once, for a key of many parts is hashed anew each time
+        if found is _NOTHING:
+            found = world.facts[place] = function(world, *operands)
+        return found
 
     return cast(Function, answer)
 

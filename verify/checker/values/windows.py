@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.checker.formats import array_exponent, exponent
+from verify.checker.formats import SMALL, array_exponent, exponent
 from verify.checker.values.tables import Ramp, Table, digest
 from verify.checker.values.values import TOKEN, Root, Value, World, kept
 
@@ -44,14 +44,14 @@ class Letters:
         if not table.any():
             return _key([], np.array(0.0))
         for place, lag in enumerate(sorted(self.axes)):
-            labels = alike(np.moveaxis(table, place, 0))[self.axes[lag]]
+            labels = alike(table.swapaxes(place, 0))[self.axes[lag]]
             labels, first = _by_first(labels)
             pick = self.axes[lag][first]
-            table = np.take(table, pick, axis=place)
+            table = table.take(pick, axis=place)
             axes.append((lag, labels))
         for place, (_, labels) in reversed(list(enumerate(axes))):
             if labels.max() == 0:
-                table = np.take(table, 0, axis=place)
+                table = table.take(0, axis=place)
                 axes.pop(place)
         return _key(axes, table)
 
@@ -118,7 +118,7 @@ def narrow(labels: np.ndarray, count: int) -> np.ndarray:
 
 def _spread(table: np.ndarray, picks: list) -> np.ndarray:
     for place, pick in enumerate(picks):
-        table = np.expand_dims(table, place) if pick is None else np.take(table, pick, axis=place)
+        table = np.expand_dims(table, place) if pick is None else table.take(pick, axis=place)
     return table
 
 
@@ -252,8 +252,12 @@ def exact_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _within(result: np.ndarray, unit: int) -> np.ndarray:
-    most = abs(result.item()) if result.size == 1 else np.abs(result).max(initial=0.0)
-    if not most < 2.0 ** (53 + unit):
+    limit = 2.0 ** (53 + unit)
+    if result.size <= SMALL:
+        held = all(-limit < x < limit for x in result.ravel().tolist())
+    else:
+        held = np.abs(result).max(initial=0.0) < limit
+    if not held:
         raise TooLarge("a function of several letters needs more than the 53 bits that the checker carries")
     return result
 

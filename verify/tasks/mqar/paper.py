@@ -28,7 +28,10 @@ class PaperLayout(PaperParts):
         return self.oracle_labels(tokens, self.write, start=2 * pairs)
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
-        """Context, noise, then queries over the noise."""
+        return self.drawn(rng, count, slice(None))
+
+    def drawn(self, rng: np.random.Generator, count: int, wanted: slice) -> Batch:
+        """Context, noise, then queries over the noise; answers of those that are wanted only."""
         keys = self._context_keys(rng, count)
         values = self._random_values(rng, keys.shape)
         context = np.stack([keys, values], axis=2).reshape(count, 2 * self.pairs)
@@ -39,7 +42,7 @@ class PaperLayout(PaperParts):
         kept = np.take_along_axis(tail, places, axis=1)
         np.put_along_axis(tail, places, np.where(asked, queries, kept), axis=1)
         tokens = np.concatenate([context, tail], axis=1)
-        return Batch.of((row, self.labels(row, self.pairs)) for row in tokens.tolist())
+        return Batch.of((row, self.labels(row, self.pairs)) for row in tokens[wanted].tolist())
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         """Every key order, value assignment, choice, order and placement of 1..queries queries, and every noise."""
