@@ -136,13 +136,11 @@ def selective_scan(
 
     y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g).
     """
-    channels = u.shape[1]
-    grouped = lambda m: m[:, None] if m.dim() == 3 else m
-    spread = lambda m: grouped(m).repeat_interleave(channels // grouped(m).shape[1], dim=1).permute(0, 3, 1, 2)
+    grouped = lambda m: (m[:, None] if m.dim() == 3 else m).permute(0, 3, 1, 2)
     of: Any = lambda m: None if m is None else numbers(m, kind)
     y, last = _scan(
         kind, of(u.transpose(1, 2)), _steps(kind, of(delta.transpose(1, 2)), of(delta_bias), delta_softplus), of(A),
-        of(spread(B)), of(spread(C)), of(D), None if z is None else of(z.transpose(1, 2)), of(initial_state), seq_idx,
+        of(grouped(B)), of(grouped(C)), of(D), None if z is None else of(z.transpose(1, 2)), of(initial_state), seq_idx,
     )  # fmt: skip
     return {"y": y.transpose(0, 2, 1), "last_state": last}
 
@@ -159,7 +157,6 @@ def ssd(
     (batch, length, heads, p), n = x.shape, B.shape[-1]
     of: Any = lambda m: None if m is None else numbers(m, kind)
     flat = lambda m: None if m is None else of(m).reshape(batch, length, heads * p)
-    spread = lambda m: of(m.repeat_interleave(heads // m.shape[2], dim=2)).repeat(p, axis=2)
     steps = _steps(kind, of(dt), of(dt_bias), dt_softplus)
     if dt_limit is not None:
         least, most = (kind.of(bound) if np.isfinite(bound) else None for bound in dt_limit)
@@ -168,9 +165,7 @@ def ssd(
         D = (D if D.dim() == 2 else D[:, None].expand(heads, p)).reshape(-1)
     initial = None if initial_states is None else of(initial_states).reshape(batch, heads * p, n)
     decay = of(A).repeat(p)[:, None]
-    y, last = _scan(
-        kind, flat(x), steps.repeat(p, axis=2), decay, spread(B), spread(C), of(D), flat(z), initial, seq_idx
-    )
+    y, last = _scan(kind, flat(x), steps.repeat(p, axis=2), decay, of(B), of(C), of(D), flat(z), initial, seq_idx)
     return {"y": y.reshape(batch, length, heads, p), "last_state": last.reshape(batch, heads, p, n)}
 
 
@@ -180,7 +175,7 @@ def _steps(kind: Kind, delta: Numbers, bias: Numbers | None, softplus: bool) -> 
 
 
 def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Numbers]:
-    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, d, n), A (d, n or 1)."""
+    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, g, n), A (d, n or 1)."""
     batch, _, channels = u.shape
     h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=object) if initial is None else initial
     with localcontext(Near.context):
@@ -188,7 +183,7 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
             y, h = _in_units(kind, u, delta, A, B, C, h, seq_idx)
         else:
             decay = _each(kind.exp, delta[..., None] * A)
-            y, h = _walked(decay, (delta * u)[..., None] * B, C, h, kind.of(0), seq_idx)
+            y, h = _walked(decay, (delta * u)[..., None] * _spread(B, channels), C, h, kind.of(0), seq_idx)
         y = y if D is None else y + D * u
         y = y if z is None else y * _each(kind.silu, z)
     return y, h
@@ -206,7 +201,7 @@ def _in_units(kind, u, delta, A, B, C, h, seq_idx) -> tuple[Numbers, Numbers]:
     most = max(top(delta) * top(A), summed * max(top(C), 1) * max(B.shape[-1], 1))
     u, delta, A, B, C, h = (m.astype(np.int64 if most < 2**62 else object) for m in (u, delta, A, B, C, h))
     decay = _each(lambda x: kind.exp(Fraction(x, b * c)), delta[..., None] * A).astype(u.dtype)
-    y, h = _walked(decay, (delta * u)[..., None] * B, C, h, 0, seq_idx)
+    y, h = _walked(decay, (delta * u)[..., None] * _spread(B, u.shape[2]), C, h, 0, seq_idx)
     plain = lambda x, unit: Fraction(x, unit) if x % unit else x // unit
     return _each(lambda x: plain(x, unit * e), y), _each(lambda x: plain(x, unit), h)
 
@@ -222,8 +217,14 @@ def _whole(values: Numbers) -> tuple[Numbers, int]:
     return out, unit
 
 
+def _spread(m: Numbers, channels: int) -> Numbers:
+    """(b, l, g, n) → (b, l, d, n): channels / g neighbours read one group."""
+    return m.repeat(channels // m.shape[2], axis=2)
+
+
 def _walked(decay, written, C, h, zero, seq_idx) -> tuple[Numbers, Numbers]:
-    """h ← decay h + written, y = C·h, one position after the other."""
+    """h ← decay h + written, y = C·h, one position after the other. C (b, l, g, n)."""
+    C = _spread(C, written.shape[2])
     y = np.empty(written.shape[:-1], dtype=written.dtype)
     for t in range(written.shape[1]):
         if seq_idx is not None and t:

@@ -12,6 +12,7 @@ from compiler.automata.table import Table
 
 MOST_ELEMENTS = 1 << 16
 MOST_NUMBERS = 1 << 23  # elements × states
+_ROW = ">u2"  # whose bytes sort as its numbers do
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +66,17 @@ def transition_monoid(table: Table, most: int = MOST_ELEMENTS) -> Monoid:
     most = min(most, max(1, MOST_NUMBERS // table.states))
     letters = np.array(table.following, dtype=np.uint16).T
     layer = np.arange(table.states, dtype=np.uint16)[None]
-    found, layers = {layer[0].tobytes()}, [layer]
+    found, layers = {row.tobytes() for row in layer.astype(_ROW)}, [layer]
     while len(layer) and len(found) <= most:
-        parts, together = [], max(1, most // len(layer))  # letters, so that no more rows than the cap are made at once
+        longer: set[bytes] = set()
+        together = max(1, most // len(layer))  # letters, so that no more rows than the cap are made at once
         for first in range(0, len(letters), together):
-            longer = np.unique(np.concatenate([by[layer] for by in letters[first : first + together]]), axis=0)
-            parts.append(longer[np.array([row.tobytes() not in found for row in longer], dtype=bool)])
-            found.update(row.tobytes() for row in parts[-1])
-            if len(found) > most:
+            rows = np.concatenate([by[layer] for by in letters[first : first + together]])
+            longer |= {row.tobytes() for row in rows.astype(_ROW)} - found
+            if len(found) + len(longer) > most:
                 break
-        layer = np.unique(np.concatenate(parts), axis=0)
+        found |= longer
+        layer = np.frombuffer(b"".join(sorted(longer)), dtype=_ROW).reshape(-1, table.states).astype(np.uint16)
         layers.append(layer)
     elements = np.concatenate(layers)
     return Monoid(elements[:most], len(elements) <= most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -9,35 +10,49 @@ import pytest
 
 HEAVY = ("torch", "transformers", "mamba_ssm", "triton", "sympy", "matplotlib", "networkx", "safetensors")
 CODE = """
-import sys
+import contextlib, io, json, sys
 from constructions.__main__ import main
-sys.argv = ["construct", *sys.argv[1:]]
-try:
-    main()
-finally:
-    print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
+
+told = []
+for line in json.loads(sys.argv[1]):
+    sys.argv, out, err, code = ["construct", *line], io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    told.append((code, out.getvalue(), err.getvalue(), [name for name in {heavy} if name in sys.modules]))
+print(json.dumps(told))
 """
+HUGE = ("mqar", "--vocab", str(10**20))
+LINES = [("list",), ("list", "--json"), ("--help",), ("mqar", "--help"), ("--version",), HUGE, ("show", "--help")]
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("--help",), ("mqar", "--help"), ("--version",)])
-def test_nothing_heavy_is_imported(arguments: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CODE.format(heavy=HEAVY), *arguments], capture_output=True, text=True, check=True
-    )
-    assert done.stderr.splitlines()[-1] == "[]"
-    assert done.stdout
+def told(lines: list[tuple[str, ...]]) -> list[tuple[int, str, str, list[str]]]:
+    """(exit code, output, errors, what is imported by then that is heavy) of command lines, one after the other."""
+    program = [sys.executable, "-c", CODE.replace("{heavy}", repr(HEAVY)), json.dumps(lines)]
+    return json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
 
 
-def test_sizes_that_nobody_builds_are_refused_before_anything_heavy_is_imported() -> None:
-    code, huge = CODE.format(heavy=HEAVY), str(10**20)
-    done = subprocess.run([sys.executable, "-c", code, "mqar", "--vocab", huge], capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.splitlines()[-1] == "[]"
-    assert "vocab = an integer beyond 2^64 is too large" in done.stderr
+@pytest.fixture(scope="module")
+def of_lines() -> dict[tuple[str, ...], tuple[int, str, str, list[str]]]:
+    return dict(zip(LINES, told(LINES), strict=True))
 
 
-def test_help_shows_brackets_as_they_are_typed() -> None:
-    done = subprocess.run([sys.executable, "-m", "constructions", "show", "--help"], capture_output=True, text=True)
-    assert "TENSOR[i, j]" in " ".join(done.stdout.replace("│", " ").split())
+@pytest.mark.parametrize("arguments", [line for line in LINES if line != HUGE], ids=" ".join)
+def test_nothing_heavy_is_imported(arguments: tuple[str, ...], of_lines) -> None:
+    code, said, _, heavy = of_lines[arguments]
+    assert code == 0 and said and heavy == []
+
+
+def test_sizes_that_nobody_builds_are_refused_before_anything_heavy_is_imported(of_lines) -> None:
+    code, _, said, heavy = of_lines[HUGE]
+    assert code == 2 and heavy == []
+    assert "vocab = an integer beyond 2^64 is too large" in said
+
+
+def test_help_shows_brackets_as_they_are_typed(of_lines) -> None:
+    assert "TENSOR[i, j]" in " ".join(of_lines["show", "--help"][1].replace("│", " ").split())
 
 
 def test_inspect_needs_no_torch(tmp_path) -> None:
@@ -46,11 +61,5 @@ def test_inspect_needs_no_torch(tmp_path) -> None:
     from constructions.selectivity.mqar import MQAR
 
     save(build(MQAR(kappa=2, vocab=3)), {}, tmp_path / "made")
-    done = subprocess.run(
-        [sys.executable, "-c", CODE.format(heavy=HEAVY), "inspect", str(tmp_path / "made")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr.splitlines()[-1] == "[]"
-    assert "mqar" in done.stdout
+    ((code, said, _, heavy),) = told([("inspect", str(tmp_path / "made"))])
+    assert code == 0 and heavy == [] and "mqar" in said

@@ -2,7 +2,8 @@
 
     ["cut", polynomial, parts]                           `rules.ranged` by `cases.Grid`
     ["follow", polynomial, [state, …], [state, …]]       `rules.ranged` by `situations.Situations`
-    ["same", new atom, atom or null, how]                `rules.same`, of atoms of circuit.json; ["new"]: no other is
+    ["same", new atom, atom or null, how]                `rules.same`, of atoms of circuit.json; ["new"]: no other is;
+                                                         "-" before the other atom: minus it
     ["total", sum, [[table, lag, weight], …], parts, [cost, heights, charged edges]]    `rules.total`
     ["answers", [state, …], [state, …]]                  `rules.answered`
     ["ballast", [lane, …]]                               `rules.ballast`
@@ -19,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from verify.kernel.cases import Cases, Grid, Parts
 from verify.kernel.facts import Fact, Ranged, closer
@@ -28,6 +29,7 @@ from verify.kernel.rules import ranged, same, total
 from verify.kernel.situations import Situations
 from verify.kernel.terms import Poly, Terms, short
 
+F = TypeVar("F", bound=Fact)
 NextClaim = Callable[[str, Sequence[Poly]], Any]
 _FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
 MOST_DIGITS = 400
@@ -164,6 +166,33 @@ class Ledger:
         of_place = make is not None and type(claim) is list and claim[:1] not in (["cut"], ["follow"], ["total"])
         self.facts.append(make(number, claim) if make and of_place else make_fact(self.terms, number, claim, named))
 
+    def single(
+        self,
+        place: str,
+        subjects: Sequence[Poly],
+        kind: str,
+        make: Callable[[int, Any], F],
+        check: Callable[[F], None] = lambda fact: None,
+    ) -> F:
+        """The one fact of the rule that only this place has, once `check` holds of it. make: (number, the claim's
+        entries behind its kind) to the fact.
+        """
+        found: list[F] = []
+
+        def of_claim(number: int, claim: list[Any]) -> F:
+            if claim[:1] != [kind] or found:
+                raise Unproved(f"{place} needs one claim of the kind {kind!r}")
+            found.append(make(number, claim[1:]))
+            return found[0]
+
+        def held() -> F:
+            if not found:
+                raise Unproved(f"{place}: no claim of the kind {kind!r}")
+            check(found[0])
+            return found[0].read()
+
+        return self.until(place, subjects, held, of_claim)
+
     def compare(self, place: str, new: Sequence[int]) -> None:
         """Claims say which of these new atoms equal earlier ones, which then stand in their place, up to ["new"]."""
         while True:
@@ -175,10 +204,12 @@ class Ledger:
                 return
             try:
                 kind, name, other, how = entries(claim, 4)
-                one, two = atom(self.terms, name), None if other is None else atom(self.terms, other)
+                sign = -1 if type(other) is str and other[:1] == "-" else 1
+                one = atom(self.terms, name)
+                two = None if other is None else atom(self.terms, other if sign > 0 else other[1:])
                 if kind != "same" or one not in new or one in self.terms.equal or two in self.terms.equal:
                     raise Unproved("it compares no new atom with one that still stands")
-                self.terms.equal[one] = same(self.terms, number, one, two, cases_of(self.terms, how))
+                self.terms.equal[one] = same(self.terms, number, one, two, sign, cases_of(self.terms, how))
                 self.facts.append(self.terms.equal[one])
             except Unproved as refused:
                 raise Refused(f"claim {number} is refused: {refused}; it stands at {place}") from refused

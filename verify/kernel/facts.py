@@ -53,9 +53,10 @@ class Ranged(Fact):
 
 @dataclass(eq=False)
 class Same(Fact):
-    """At every position of every sequence, an atom equals another one (None: equals 0)."""
+    """At every position of every sequence, an atom is sign (1 or −1) times another one (None: it is 0)."""
 
     other: int | None
+    sign: int = 1
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array
 from verify.kernel.floats import Unproved
-from verify.kernel.readout import numbered, state_scores
+from verify.kernel.readout import check_leads, numbered, state_scores
 from verify.kernel.recall import on_letters
 from verify.kernel.terms import Poly, Terms
 
@@ -34,8 +34,8 @@ def induction_heads(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[s
     for i in range(len(used)):
         codes = np.stack([found[i] for _, found in held])  # (lanes, letters behind)
         base = numbers.dot(own[:, i])
-        _check_leads(base[:, None] + numbers.dot(codes), used)
-        _check_leads(base[:, None], np.array([names["×"]]))
+        check_leads(base[:, None] + numbers.dot(codes), used)
+        check_leads(base[:, None], np.array([names["×"]]))
     return "at each letter, the letter that stood right after it the last time, × before that"
 
 
@@ -72,10 +72,3 @@ def _key(terms: Terms, flag: Poly, used: np.ndarray) -> int:
     if found.tolist().count(1) != 1 or found.tolist().count(0) != len(used) - 1:
         raise Unproved("a latch is not written behind exactly one letter")
     return found.tolist().index(1)
-
-
-def _check_leads(scores: np.ndarray, right: np.ndarray) -> None:
-    """In column i the score of letter right[i] is larger than every other."""
-    for i, v in enumerate(right.tolist()):
-        if (np.delete(scores[:, i], v) >= scores[v, i]).any():
-            raise Unproved(f"another letter may score as high as letter {v}")

@@ -6,6 +6,8 @@ Where nothing more is asked, however the sequence goes on, the machine stops, an
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Hashable
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -69,22 +71,12 @@ def check_machine(ledger: Ledger, circuit: Circuit, machine: Machine) -> None:
         raise Unproved("no sequence of the language asks for a letter")
     less = lambda row: [(-x, p) for x, p in row]
     leads = {(v, u): terms.add([*rows[v], *less(rows[u])]) for v in asked for u in range(len(rows)) if u != v}
-    found: list[Answered] = []
 
-    def make(number: int, claim: Any) -> Answered:
-        kind, *ways = entries(claim, 3)
-        if kind != "answers" or found:
-            raise Unproved("the task needs one claim on which states are followed")
-        followed, bounded = ([atom(terms, a) for a in entries(states)] for states in ways)
-        found.append(answered(terms, number, leads, both, right, followed, bounded))
-        return found[0]
+    def make(number: int, entry: list[Any]) -> Answered:
+        followed, bounded = ([atom(terms, a) for a in entries(states)] for states in entries(entry, 2))
+        return answered(terms, number, leads, both, right, followed, bounded)
 
-    def check() -> None:
-        if not found:
-            raise Unproved("nothing is claimed on which states are followed")
-        found[0].used = True
-
-    ledger.until("the answers", list(leads.values()), check, make)
+    ledger.single("the answers", list(leads.values()), "answers", make)
 
 
 def selective_copy(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
@@ -159,3 +151,22 @@ def edit_distance(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str
         "behind two words of a, b, … with '|' between and ';': the rows of the table of their edit distances with ';' "
         "between, then '.'; each letter as long as those before it are right"
     )
+
+
+def automaton(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
+    """What a finite automaton answers in the state that the letters so far lead to: the manifest lists it, letters by
+    their names. Behind a letter by which a state does not lead on nothing is asked.
+    """
+    if set(claim) != {"name", "start", "transitions", "classes", "end"}:
+        raise Unproved("an automaton has start, transitions, classes and end")
+    table, answers = claim["transitions"], claim["classes"]
+    moves = [(state, name, to) for state, by in table.items() for name, to in by.items()]
+    if any(type(to) is not str for _, _, to in moves) or not {x for _, x, _ in moves} | {*answers.values()} <= set(
+        names
+    ):
+        raise Unproved("the automaton names a state that is no text, or a letter that circuit.json has not")
+    following = {(state, names[x]): to for state, x, to in moves}
+    right = {state: names[x] for state, x in answers.items()}
+    check_machine(ledger, circuit, Machine(claim["start"], lambda state, a: following.get((state, a)), right.get))
+    mark = hashlib.sha256(json.dumps(claim, sort_keys=True).encode()).hexdigest()[:16]
+    return f"what the automaton of construction.json answers (SHA-256 of `task` {mark}…), {len(following)} moves"

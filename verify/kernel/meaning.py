@@ -6,20 +6,18 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from math import lcm
 from typing import Any
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit, Decided
 from verify.kernel.claims import Ledger, entries, fraction
-from verify.kernel.exact import integers, matmul
+from verify.kernel.exact import exact_array, matmul
 from verify.kernel.facts import Weighed
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.mixers import Number
-from verify.kernel.normal import Normal
 from verify.kernel.rules import weighed
-from verify.kernel.terms import Mono, Poly, Terms
+from verify.kernel.terms import Mono, Poly, Terms, constant
 
 _MOST_ROWS, _MOST_PRODUCTS = 1 << 10, 1 << 32
 Column = np.ndarray  # one exact number for each letter
@@ -28,8 +26,8 @@ Column = np.ndarray  # one exact number for each letter
 def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, circuit: Circuit) -> None:
     """Σ head · lane − Σ matrix · stream is 0 for each letter.
 
-    Both are brought into normal form (`Normal`) and added up, monomial by monomial, as columns over the letters. What
-    is left of a letter is a polynomial. A claim must show that it is 0 in every case, or the difference itself is.
+    They are added up, monomial by monomial, as columns over the letters. What is left of a letter is a polynomial, and
+    claims must show that it is 0 in every case.
     """
     letters, terms = ledger.terms.language.tokens, ledger.terms
     columns: dict[tuple, Column] = {}
@@ -52,13 +50,8 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
             column = np.array([c * dyadic(x) if x else Fraction(0) for x in numbers], object)
             columns[q.key] = columns[q.key] + column if q.key in columns else column
             polys[q.key] = q
-    normal, left = Normal(terms), defaultdict(list)
-    for key, column in columns.items():
-        if column.any():
-            left[normal.of(polys[key])].append(column)
-    for r, p in _rows(ledger, left, normal):
-        ways = [_score(terms, parts, r), p]
-        ledger.until(f"the score of letter {r}", ways, partial(_check_zero, ledger, ways, r))
+    for r, p in _rows(terms, [(column, polys[key]) for key, column in columns.items() if column.any()]):
+        ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
     circuit.decided = decided
 
 
@@ -75,15 +68,6 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
     rules, terms = circuit.rules(), ledger.terms
     if not rules:
         return []
-    known: list[Weighed] = []
-
-    def make(number: int, claim: Any) -> Weighed:
-        kind, weight = entries(claim, 2)
-        if kind != "weight" or known:
-            raise Unproved("the rules over scores need one weight")
-        known.append(weighed(number, fraction(weight)))
-        return known[0]
-
     lanes = [(m, p) for matrix, held in circuit.scores() for m, p in zip(matrix.T, held, strict=True)]
     if any(len(m) > terms.language.tokens for m, _ in lanes):
         raise Unproved("the rules decide over more scores than there are letters")
@@ -93,14 +77,16 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
         raise Unproved("a rule names no letter of the language")
     leads = [terms.add([(Fraction(1), s), (Fraction(-1), scores[token])]) for token, _ in rules for s in scores]
 
-    def check() -> Fraction:
-        if not known or any(terms.range(lead)[1] >= known[0].weight for lead in leads):
+    def make(number: int, entry: list[Any]) -> Weighed:
+        (weight,) = entries(entry, 1)
+        return weighed(number, fraction(weight))
+
+    def check(fact: Weighed) -> None:
+        if any(terms.range(lead)[1] >= fact.weight for lead in leads):
             raise Unproved("the weight of the rules over scores is not shown to exceed every lead")
-        known[0].used = True
-        return known[0].weight
 
     token, flag = rules[-1]
-    weight = ledger.until("the rules", [missing(token), flag, *leads], check, make)
+    weight = ledger.single("the rules", [missing(token), flag, *leads], "weight", make, check).weight
     found = [(t, weight * 2 ** (len(rules) - 1 - i), f) for i, (t, f) in enumerate(rules)]
     for t, added, _ in found:
         if Fraction(float(added)) != added:
@@ -108,19 +94,18 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
     return [(t, float(added), f) for t, added, f in found]
 
 
-def _rows(ledger: Ledger, left: dict[Poly, list[Column]], normal: Normal) -> list[tuple[int, Poly]]:
+def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, Poly]]:
     """What is left of the scores, as different polynomials, each with the first letter that has it."""
     by_mono: dict[Mono, Column] = {}
-    for p, columns in left.items():
+    for column, p in left:
         for m, c in p.terms.items():
-            part = c * sum(columns[1:], columns[0])
-            by_mono[m] = by_mono[m] + part if m in by_mono else part
-    by_mono = _uncancelled(ledger.terms, {m: column for m, column in by_mono.items() if column.any()})
+            by_mono[m] = by_mono[m] + c * column if m in by_mono else c * column
+    by_mono = _uncancelled(terms, {m: column for m, column in by_mono.items() if column.any()})
     if not by_mono:
         return []
     found: dict[tuple, tuple[int, Poly]] = {}
     for r in np.flatnonzero(np.any([column != 0 for column in by_mono.values()], axis=0)).tolist():
-        p = normal.gathered(Poly({m: column[r] for m, column in by_mono.items()}), joined=True)
+        p = terms.add([(Fraction(1), Poly({m: column[r] for m, column in by_mono.items()}))])
         if p.terms:
             found.setdefault(p.primitive[1].key, (r, p))
     if len(found) > _MOST_ROWS:
@@ -132,31 +117,53 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     """Without the groups of states that add up to 0 for all letters at once.
 
     States are linear (States.states_are_linear): of one kind and flag, at one lag, multiplied by the same, and storing
-    table_k(present letter) · the same, they add up to 0 where Σ_k column_k · table_k is 0 for each letter that is
-    scored and each that is stored.
+    Σ table_k(present letter) · what is the same, they add up to 0 where of each of these Σ_k column_k · table_k is 0
+    for each letter that is scored and each that is stored.
     """
-    groups: dict[tuple, list[tuple[Mono, Column]]] = defaultdict(list)
+    groups: dict[tuple, list[tuple[Mono, dict[Mono, Column]]]] = defaultdict(list)
     for m in by_mono:
         states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "count", "latch")]
         if len(states) == 1:
             ((a, lag),), atom = states, terms.atoms[states[0][0]]
-            (of,) = atom.of.terms
-            present = [f for f in of if f[1] == 0 and terms.atoms[f[0]].kind == "table"]
-            rest = tuple(f for f in of if f not in present)
-            stored = np.asarray(terms.atoms[present[0][0] if present else 0].table)
-            groups[tuple(f for f in m if f != (a, lag)), lag, atom.kind, atom.flag.key, rest].append((m, stored))
+            stored = _by_present(terms, atom.of)
+            others, flag = tuple(f for f in m if f != (a, lag)), _upright(terms, atom.flag).key
+            groups[others, lag, atom.kind, flag, frozenset(stored)].append((m, stored))
     left = dict(by_mono)
-    for found in groups.values():
-        scored = np.stack([by_mono[m] for m, _ in found], axis=1)
-        below = lcm(*(x.denominator for x in scored.reshape(-1)))
-        numbers = integers([int(x * below) for x in scored.reshape(-1)]).reshape(scored.shape)
-        tables = np.stack([stored[terms.language.used] for _, stored in found])
-        if numbers.size * tables.shape[1] <= _MOST_PRODUCTS and not matmul(numbers, tables).any():
+    for (*_, kinds), found in groups.items():
+        scored = exact_array(np.stack([by_mono[m] for m, _ in found], axis=1))
+        if scored.size * terms.language.used.sum() * len(kinds) <= _MOST_PRODUCTS and not any(
+            matmul(scored, exact_array(np.stack([stored[k] for _, stored in found]))).any() for k in kinds
+        ):
             for m, _ in found:
                 del left[m]
     return left
 
 
-def _check_zero(ledger: Ledger, ways: Sequence[Poly], r: int) -> None:
-    if all(any(ledger.terms.range(p)) for p in ways):
+def _upright(terms: Terms, p: Poly) -> Poly:
+    """relu(q) as relu(−q) + q where the first coefficient of q is below 0: flags bent from either side become one."""
+    parts = []
+    for m, c in p.terms.items():
+        found = constant(c)
+        for a, lag in m:
+            q, factor = terms.atoms[a].of, Poly({((a, 0),): Fraction(1)})
+            if terms.atoms[a].kind == "relu" and q.primitive[0] < 0:
+                factor = terms.add([(Fraction(1), terms.relu(terms.add([(Fraction(-1), q)]))), (Fraction(1), q)])
+            found = terms.product(found, terms.earlier(factor, lag))
+        parts.append((Fraction(1), found))
+    return terms.add(parts)
+
+
+def _by_present(terms: Terms, p: Poly) -> dict[Mono, Column]:
+    """p as Σ table(present letter) · monomial, where the monomials read nothing else of the present letter."""
+    found: dict[Mono, Column] = {}
+    for m, c in p.terms.items():
+        present = [f for f in m if f[1] == 0 and terms.atoms[f[0]].kind == "table"]
+        rest = tuple(f for f in m if f not in present)
+        table = terms.atoms[present[0][0] if present else 0].table
+        found[rest] = found.get(rest, 0) + c * np.asarray(table)[terms.language.used].astype(object)
+    return found
+
+
+def _check_zero(ledger: Ledger, p: Poly, r: int) -> None:
+    if any(ledger.terms.range(p)):
         raise Unproved(f"the score of letter {r} is not shown to be the circuit's")

@@ -186,24 +186,13 @@ class Floats:
 
     def norm(self, place: str, lanes: Sequence[Number], weights: np.ndarray, epsilon: float) -> list[Number]:
         """weight · x / K of every lane (`rules.ballast`)."""
-        found: list[Any] = []
+        polys, sizes = [x.poly for x in lanes], lambda: [self.size(x) for x in lanes]
 
-        def make(number: int, claim: Any) -> rules.Absorbed:
-            kind, chosen = entries(claim, 2)
-            if kind != "ballast":
-                raise Unproved(f"{kind!r:.40} is no rule that a norm needs")
-            sizes = [self.size(x) for x in lanes]
-            chosen = [natural(i) for i in entries(chosen)]
-            found.append(rules.ballast(number, [x.poly for x in lanes], chosen, sizes, epsilon, place))
-            return found[-1]
+        def make(number: int, entry: list[Any]) -> rules.Absorbed:
+            (chosen,) = entries(entry, 1)
+            return rules.ballast(number, polys, [natural(i) for i in entries(chosen)], sizes(), epsilon, place)
 
-        def check() -> Fraction:
-            if len(found) != 1:
-                raise Unproved(f"{place}: {'no' if not found else 'more than one'} ballast is named")
-            found[0].used = True
-            return found[0].divisor
-
-        divisor = self.ledger.until(place, [x.poly for x in lanes], check, make)
+        divisor = self.ledger.single(place, polys, "ballast", make).divisor
         result = []
         for i, (lane, weight) in enumerate(zip(lanes, weights.tolist(), strict=True)):
             if not lane.zero:

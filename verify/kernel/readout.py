@@ -35,3 +35,10 @@ def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]
     for i, (letter, added, _) in enumerate(decided, start=len(lanes)):
         full[letter, i] = added
     return full, [*lanes, *(flag for _, _, flag in decided)]
+
+
+def check_leads(scores: np.ndarray, right: np.ndarray) -> None:
+    """In column i the score of letter right[i] is larger than every other."""
+    for i, v in enumerate(right.tolist()):
+        if (np.delete(scores[:, i], v) >= scores[v, i]).any():
+            raise Unproved(f"another letter may score as high as letter {v}")

@@ -143,22 +143,12 @@ def _at(terms: Terms, a: int, lag: int, now: Letters, before: Letters) -> Array:
 
 def _most_pairs(ledger: Ledger, keys: Letters) -> list[Fraction]:
     """How often each key can stand in a sequence, by the potential that a claim names."""
-    found: list[Occurrences] = []
 
-    def make(number: int, claim: Any) -> Occurrences:
-        kind, entry = entries(claim, 2)
-        if kind != "occurrences" or found:
-            raise Unproved("the task needs one claim on how often keys stand")
-        found.append(occurrences(ledger.terms, number, keys.tolist(), potential_of(entry)))
-        return found[0]
+    def make(number: int, entry: list[Any]) -> Occurrences:
+        (potential,) = entries(entry, 1)
+        return occurrences(ledger.terms, number, keys.tolist(), potential_of(potential))
 
-    def check() -> list[Fraction]:
-        if not found:
-            raise Unproved("nothing is claimed on how often keys stand")
-        found[0].used = True
-        return found[0].most
-
-    return ledger.until("the task", [_one_of(ledger.terms, keys)], check, make)
+    return ledger.single("the task", [_one_of(ledger.terms, keys)], "occurrences", make).most
 
 
 def _weights(terms: Terms, stored: Stored, keys: Letters, most: list[Fraction]) -> tuple[int, Fraction]:

@@ -29,25 +29,29 @@ def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases]) -> Ranged:
     return Ranged(claim, cases(p).cells(p))
 
 
-def same(terms: Terms, claim: int, atom: int, other: int | None, cases: Callable[[Poly], Cases]) -> Same:
-    """A relu or a state equals one that was built before it (None: equals 0), at every position.
+def same(terms: Terms, claim: int, atom: int, other: int | None, sign: int, cases: Callable[[Poly], Cases]) -> Same:
+    """A relu or a state equals one that was built before it (None: equals 0), at every position; a state may also be
+    minus one (sign −1).
 
     cases: of a primitive polynomial, as a claim names them. Check: both are of one kind; of what both bend or store,
-    and of their flags, the difference is 0 in every case; what a relu that equals 0 bends is never above 0. What is
-    known to be equal is put in first. Sound: relu is a function of what it bends, and a state, by induction over
-    positions, of what it stores and of its flag. Nothing of the two is read by what they bend or store.
+    times the sign, and of their flags, the difference is 0 in every case; what a relu that equals 0 bends is never
+    above 0. What is known to be equal is put in first. Sound: relu is a function of what it bends, and a state, by
+    induction over positions, of what it stores and of its flag, linear in what it stores (States.states_are_linear).
+    Nothing of the two is read by what they bend or store.
     """
     one, two = terms.atoms[atom], None if other is None else terms.atoms[other]
     if one.kind == "table" or other is not None and (other >= atom or terms.atoms[other].kind != one.kind):
         raise Unproved("two atoms are not of one kind, or the one was not built before the other")
-    pairs = [(one.of, ZERO)] if two is None else [(one.of, two.of), (one.flag, two.flag)]
-    for p, q in pairs:
-        left = terms.add([(Fraction(1), terms.replaced(p)), (Fraction(-1), terms.replaced(q))])
+    if sign < 0 and one.kind == "relu":
+        raise Unproved("a relu that is minus another one")
+    pairs = [(one.of, ZERO, 1)] if two is None else [(one.of, two.of, sign), (one.flag, two.flag, 1)]
+    for p, q, s in pairs:
+        left = terms.add([(Fraction(1), terms.replaced(p)), (Fraction(-s), terms.replaced(q))])
         c, primitive = left.primitive
         ends = [c * end for cell in (cases(primitive).cells(primitive) if left.terms else ()) for end in cell[:2]]
         if any(end > 0 or end < 0 and (two is not None or one.kind != "relu") for end in ends):
             raise Unproved("what two atoms bend or store is not shown to be the same")
-    return Same(claim, other)
+    return Same(claim, other, sign)
 
 
 def total(

@@ -17,8 +17,8 @@ from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, matmul
 from verify.kernel.floats import Unproved
 from verify.kernel.heads import induction_heads
-from verify.kernel.machines import edit_distance, selective_copy
-from verify.kernel.readout import state_scores
+from verify.kernel.machines import automaton, edit_distance, selective_copy
+from verify.kernel.readout import check_leads, state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
 
@@ -30,7 +30,7 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     names = circuit.data["alphabet"]
     if any(type(name) is not str for name in names) or len(set(names)) < len(names):
         raise Unproved("two letters of circuit.json have one name, or one has none")
-    if circuit.data["end"] != ENDS.get(claim["name"]):
+    if circuit.data["end"] != ENDS.get(claim["name"], claim.get("end")):
         raise Unproved("circuit.json ends a text at another letter than the task, or only one of them does")
     return TASKS[claim["name"]](ledger, circuit, claim, {name: i for i, name in enumerate(names)})
 
@@ -60,7 +60,11 @@ def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int
     if len(flags) != 1:
         raise Unproved("what is kept is kept at different positions")
     _check_open_until(terms, next(iter(flags.values())), n)
-    _check_margin(head, np.stack(codes, axis=1), np.flatnonzero(terms.language.used))
+    scores, used = (
+        matmul(exact_array(head), exact_array(np.stack(codes, axis=1)).T),
+        np.flatnonzero(terms.language.used),
+    )
+    check_leads(scores[:, used], used)
     return f"from position {n} on: the letter that stood at it"
 
 
@@ -81,27 +85,15 @@ def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
             raise Unproved(f"the flag is not 1 exactly up to position {n}")
 
 
-def _check_margin(head: np.ndarray, codes: np.ndarray, letters: np.ndarray) -> Fraction:
-    """How far head · code of each of these letters is above every other at that letter, at least; > 0, else Unproved.
-
-    head: (letters, lanes); codes: (letters, lanes) of fractions.
-    """
-    scores = matmul(exact_array(head), exact_array(codes).T)  # (letters, contexts)
-    least = None
-    for v in letters.tolist():
-        others = np.delete(scores[:, v], v)
-        lead = int(scores[v, v]) - max(map(int, others), default=int(scores[v, v]) - 1)
-        least = lead if least is None else min(least, lead)
-    if least is None or least <= 0:
-        raise Unproved("a wrong letter may score as high as the right one")
-    return Fraction(least)
-
-
 TASKS = {
+    "automaton": automaton,
     "edit-distance": edit_distance,
     "induction-heads": induction_heads,
     "keep-nth": keep_nth,
     "mqar": mqar,
     "selective-copy": selective_copy,
 }
-ENDS = {"edit-distance": ".", "selective-copy": "."}  # the letter that ends a text of a task; the others end none
+ENDS = {
+    "edit-distance": ".",
+    "selective-copy": ".",
+}  # the letter that ends a text; an automaton says it, and others end none

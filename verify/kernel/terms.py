@@ -277,8 +277,8 @@ class Terms:
         for m, c in p.terms.items():
             found = constant(1)
             for a, lag in m:
-                other = self.equal[a].read().other if a in self.equal else a
-                factor = ZERO if other is None else Poly({((other, lag),): Fraction(1)})
+                other, sign = (self.equal[a].read().other, self.equal[a].sign) if a in self.equal else (a, 1)
+                factor = ZERO if other is None else Poly({((other, lag),): Fraction(sign)})
                 found = self.product(found, factor)
             parts.append((c, found))
         return self.add(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from verify.kernel.certificate import prove, unexpected_told
@@ -26,7 +25,11 @@ def needed(checkpoint: Checkpoint, claims: list[Claim]) -> tuple[Proof, list[Cla
         try:
             return prove(checkpoint, claims), claims
         except Unused as idle:
-            claims = [claim for i, claim in enumerate(claims, start=1) if i not in idle.claims]
+            claims = without(claims, idle)
+
+
+def without(claims: list[Claim], idle: Unused) -> list[Claim]:
+    return [claim for i, claim in enumerate(claims, start=1) if i not in idle.claims]
 
 
 def search_of(
@@ -38,8 +41,10 @@ def search_of(
         terms = Terms(checkpoint.language)
         found = source(terms, most)
         try:
-            with suppress(Unused):  # of which `needed` makes a proof
+            try:
                 run(checkpoint, terms, found)
+            except Unused as idle:
+                return needed(checkpoint, without(found.claims, idle))
             return needed(checkpoint, found.claims)
         except Unproved as reason:
             reasons.append(reason)

@@ -41,16 +41,19 @@ class Samples:
         self._first: dict[bytes, list[int]] = {}
         self._seen = 0
 
-    def equal(self, a: int) -> list[int | None]:
-        """The earlier atoms of the same kind that look equal (None: it looks like 0)."""
+    def equal(self, a: int) -> list[tuple[int | None, int]]:
+        """The earlier atoms of the same kind that it looks like, each with its sign (None: it looks like 0)."""
         inside = self.letters >= 0
         for b in range(self._seen, a + 1):
-            self._first.setdefault(self.atom(b)[inside].tobytes(), []).append(b)
+            self._first.setdefault((self.atom(b)[inside] + 0).tobytes(), []).append(b)
         self._seen = max(self._seen, a + 1)
         found = self.atom(a)[inside]
         kind = self.terms.atoms[a].kind
-        alike = [b for b in self._first[found.tobytes()] if b < a and self.terms.atoms[b].kind == kind]
-        return [None, *alike] if not found.any() else [*alike]
+        alike: list[tuple[int | None, int]] = [(None, 1)] if not found.any() else []
+        for sign in (1, -1) if kind != "relu" and alike == [] else (1,):
+            held = self._first.get((sign * found + 0).tobytes(), ())  # + 0: no −0
+            alike += [(b, sign) for b in held if b < a and self.terms.atoms[b].kind == kind]
+        return alike
 
     def of(self, p: Poly) -> np.ndarray:
         found = np.zeros(self.letters.shape)

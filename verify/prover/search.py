@@ -16,7 +16,6 @@ from verify.kernel.cases import Grid, Parts
 from verify.kernel.claims import cases_of
 from verify.kernel.facts import closer
 from verify.kernel.floats import UNITS, Unproved, is_power
-from verify.kernel.normal import Normal
 from verify.kernel.rules import same
 from verify.kernel.situations import Situations
 from verify.kernel.terms import ZERO, Poly, Terms, short
@@ -61,9 +60,7 @@ class Search:
             states = set[int]().union(*map(self._states_of, subjects))
             yield ["answers", *self._names((states, set()))]
         if place == "the rules" and self._new(place):
-            normal = Normal(self.terms)
-            c, d = (normal.of(q).primitive[0] for q in subjects[:2])  # they should be a multiple of the flag, and it
-            yield ["weight", number(abs(c / d))]
+            yield from self._weight(*subjects[:2])
         if place.endswith("a new atom"):
             yield from self._same(subjects)
             return
@@ -74,6 +71,12 @@ class Search:
                 yield from self._cut(p)
             for p in group:
                 yield from self._follow(p)
+
+    def _weight(self, missing: Poly, flag: Poly) -> Iterator[Claim]:
+        """What the last rule adds where its flag is 1, and no other rule of its letter holds."""
+        held = self.samples.of(missing)[(self.samples.letters >= 0) & (self.samples.of(flag) == 1)]
+        if held.size and held.min() > 0:
+            yield ["weight", number(Fraction(float(held.min())))]
 
     def _new(self, *key: Any) -> bool:
         if key in self._tried:
@@ -102,23 +105,24 @@ class Search:
         for p in subjects:
             ((((a, _),), _),) = p.terms.items()
             if self._reach > 1 and a not in self.terms.equal and self._new("same", a):
-                others = [b for b in self.samples.equal(a) if b is None or b not in self.terms.equal]
-                for b in others[:2]:
-                    how = self._equal(a, b)
+                others = [(b, sign) for b, sign in self.samples.equal(a) if b is None or b not in self.terms.equal]
+                for b, sign in others[:2]:
+                    how = self._equal(a, b, sign)
                     if how is not None:
-                        other = None if b is None else short(self.terms.atoms[b].name)
+                        other = None if b is None else "-"[: sign < 0] + short(self.terms.atoms[b].name)
                         yield ["same", short(self.terms.atoms[a].name), other, how]
         yield ["new"]
 
-    def _equal(self, a: int, b: int | None) -> Claim | None:
-        """By which cases two atoms are shown to be equal."""
+    def _equal(self, a: int, b: int | None, sign: int) -> Claim | None:
+        """By which cases two atoms are shown to be equal, or one minus the other (sign −1)."""
         one, two = self.terms.atoms[a], None if b is None else self.terms.atoms[b]
-        pairs = [(one.of, ZERO)] if two is None else [(one.of, two.of), (one.flag, two.flag)]
-        parts = [[(Fraction(1), self.terms.replaced(p)), (Fraction(-1), self.terms.replaced(q))] for p, q in pairs]
+        pairs = [(one.of, ZERO, 1)] if two is None else [(one.of, two.of, sign), (one.flag, two.flag, 1)]
+        replaced = self.terms.replaced
+        parts = [[(Fraction(1), replaced(p)), (Fraction(-s), replaced(q))] for p, q, s in pairs]
         left = [q for q in map(self.terms.add, parts) if q.terms]
         for how in self._hows(left) if left else [[]]:
             try:
-                same(self.terms, 0, a, b, cases_of(self.terms, how))
+                same(self.terms, 0, a, b, sign, cases_of(self.terms, how))
             except Unproved:
                 continue
             return how

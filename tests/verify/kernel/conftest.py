@@ -48,7 +48,12 @@ def words_claims(words: Path) -> list:
 @pytest.fixture(scope="session")
 def longest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The least longest increasing subsequence: at most two numbers, 0 or 1."""
-    return make(tmp_path_factory.mktemp("kernel") / "longest", "lis", "mamba", length=2, values=2)
+    return make(tmp_path_factory.mktemp("kernel") / "longest", "lis", "mamba2", length=2, values=2)
+
+
+@pytest.fixture(scope="session")
+def longest_claims(longest: Path) -> list:
+    return search_of(read(longest), first=2)[1]
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from tests.spread import some
-from tests.verify.kernel.attack import attack, found, found_broken
+from tests.verify.kernel.attack import accepted, attack, found, found_broken
 from tests.verify.kernel.broken import places, spoiled
 from verify.prover.search import Search
 
@@ -26,7 +27,13 @@ def test_nothing_proves_a_changed_weight(targets):
     for kind in ("old claims", "forged claims", "a fresh search", "a broken search"):
         assert tried[f"changed weights: {kind}, refused"]
     assert tried["edited claims of unchanged weights: refused"] > 10 * len(ROUNDS)
-    assert tried["two names exchanged: refused"]
+
+
+def test_a_key_and_a_value_may_not_exchange_their_names(targets):
+    """Whichever two an attack draws, of keep-nth any two may."""
+    checkpoint, other = targets[0].checkpoint, {"k0": "v0", "v0": "k0"}
+    names = [other.get(name, name) for name in checkpoint.circuit["alphabet"]]
+    assert not accepted(replace(checkpoint, circuit=checkpoint.circuit | {"alphabet": names}), targets[0].claims)
 
 
 def test_a_short_search_proves_the_unchanged_weights(targets):

@@ -12,14 +12,14 @@ import pytest
 
 from tests.spread import some
 from tests.verify.kernel.attack import Target, accepted, edited
-from tests.verify.kernel.small import copied, searched
+from tests.verify.kernel.small import chains, copied, searched
 from verify.checker.tasks.task_copies import BAR, END, OTHER, TEXT, Written, answers
 from verify.kernel.certificate import claims_of, prove, replay, written
 from verify.kernel.claims import Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
 from verify.kernel.machines import Machine, beside, edit_distance, selective_copy
-from verify.prover.prove import search_of
+from verify.tasks.solvers.sequences import LongestIncreasingSubsequenceSolver
 from verify.tasks.solvers.words import EditDistanceSolver
 
 
@@ -161,15 +161,60 @@ def test_no_changed_weight_of_the_edit_distances_is_proved(words, words_claims):
     assert tried > len(rounds)
 
 
-# Scores that are equal as they stand, and not in normal form ------------------------------------------------------
+# Longest increasing subsequences: a task that the manifest states as an automaton ---------------------------------
 
 
-def test_scores_may_be_equal_before_they_are_brought_into_normal_form(longest):
-    """Longest increasing subsequences: in normal form the difference of a score has 3,292 terms, as it stands 14, and
-    these are shown to be 0. Another weight of the head, or another number of the circuit's matrix, is refused.
-    """
+def test_longest_increasing_subsequences_are_proved_whole(longest, longest_claims):
+    """On Mamba-2, where sums of the circuit are minus those of the weights."""
+    proof = prove(read(longest), longest_claims)
+    assert proof.task is not None and proof.task.startswith("what the automaton of construction.json answers (SHA-256")
+    assert any(claim[0] == "same" and str(claim[2]).startswith("-") for claim in longest_claims)
+
+
+def test_a_state_that_is_minus_another_one_is_not_that_one(longest, longest_claims):
+    """A sign that is turned around is refused, by the number of the claim."""
+    compared = [i for i, claim in enumerate(longest_claims) if claim[0] == "same" and claim[2] is not None]
+    minus = [i for i in compared if longest_claims[i][2][0] == "-"]
+    for i in (minus[0], *some([i for i in compared if i not in minus], 0.8)):
+        kind, name, other, how = longest_claims[i]
+        turned = [kind, name, other[1:] if i in minus else f"-{other}", how]
+        with pytest.raises(Refused, match=f"claim {i + 1} is refused"):
+            prove(read(longest), [*longest_claims[:i], turned, *longest_claims[i + 1 :]])
+
+
+def test_an_automaton_that_asks_for_something_else_is_refused(longest, longest_claims):
+    """Another answer, another end, a letter that there is not, a state that is no text, or one entry too many."""
     checkpoint = read(longest)
-    claims = search_of(checkpoint, reach=1, first=1)[1]
+    task: dict = checkpoint.task  # type: ignore
+    state = next(s for s, letter in task["classes"].items() if letter == "1")
+    changes: list[dict] = [
+        {"classes": task["classes"] | {state: "0"}},
+        {"classes": task["classes"] | {"0": "1"}},
+        {"classes": {}},
+        {"classes": task["classes"] | {state: "x"}},
+        {"end": ";"},
+        {"start": state},
+        {"transitions": task["transitions"] | {"": {"0": None}}},
+        {"accept": []},
+    ]
+    for changed in some(changes, 0.8, least=3):
+        assert not accepted(replace(checkpoint, task=task | changed), longest_claims), changed
+
+
+def test_the_automaton_of_a_solver_answers_as_it_does():
+    solver = LongestIncreasingSubsequenceSolver(2, range(2))
+    task = chains(solver, ".")
+    for prompt in solver.prompts():
+        state, chain = task["start"], solver.chain(prompt)
+        for i, name in enumerate((*prompt, *chain)):
+            assert task["classes"].get(state) == (None if i < len(prompt) else name)
+            state = task["transitions"].get(state, {}).get(name)
+        assert state is None
+
+
+def test_scores_that_differ_from_the_circuits_are_refused(longest, longest_claims):
+    """By another weight of the head, or another number of the circuit's matrix."""
+    checkpoint, claims = read(longest), longest_claims
     head = checkpoint.tensors["lm_head.weight"]
     at = next(i for i in np.flatnonzero(head[3]).tolist() if head[4, i])
     changed = head.copy()

@@ -1,6 +1,6 @@
 """The page says what the kernel proves today, and how large it is."""
 
-from tests.verify.kernel.small import GATE, QUICK, SIZES, TABLE, TARGETS, make, said, sizes, table
+from tests.verify.kernel.small import GATE, QUICK, SIZES, TABLE, TARGETS, WHERE, make, said, sizes, table, where
 
 
 def test_the_page_has_the_gate_as_it_runs(recall, keep, heads, copies):
@@ -12,7 +12,7 @@ def test_the_page_has_the_gate_as_it_runs(recall, keep, heads, copies):
 
 
 def test_the_page_has_the_sizes():
-    assert said(*SIZES) == sizes()
+    assert said(*SIZES) == sizes() and said(*WHERE) == where()
 
 
 def test_the_page_has_a_row_of_each_circuit():

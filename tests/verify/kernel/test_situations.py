@@ -14,6 +14,7 @@ from verify.kernel.facts import Ranged, closer, ends
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language
 from verify.kernel.machines import Machine, beside
+from verify.kernel.meaning import _uncancelled
 from verify.kernel.mixers import Floats, Number
 from verify.kernel.rules import answered, same
 from verify.kernel.situations import Situations
@@ -207,9 +208,30 @@ def test_only_equal_atoms_are_the_same():
     grid = lambda p: Grid(terms, [p])
     for pair in ((second, first), (first, second), (first, first), (sums[1], sums[0]), (latches[1], latches[0])):
         with pytest.raises(Unproved, match="not shown to be the same|not of one kind"):
-            same(terms, 1, *pair, grid)
+            same(terms, 1, *pair, 1, grid)
     with pytest.raises(Unproved, match="not of one kind"):
-        same(terms, 1, latches[0], sums[0], grid)
+        same(terms, 1, latches[0], sums[0], 1, grid)
+
+
+def test_a_state_may_be_minus_another_one_and_a_relu_not():
+    """The letters alternate from the first one on, so [one letter was there] less both letters is minus the second."""
+    terms = two_letters()
+    second = terms.of_letter([0 * ONE, ONE])
+    stored = [(ONE, terms.earlier(constant(1), 1)), (-2 * ONE, second), (-ONE, terms.earlier(second, 1))]
+    minus = terms.add(stored)
+    always = lambda p: Situations(terms, [p], [], [])
+    for make in (terms.sum, lambda p: terms.latch(p, second)):
+        (((two, _),), _), (((one, _),), c) = (next(iter(make(p).terms.items())) for p in (second, minus))
+        assert terms.atoms[one].kind == terms.atoms[two].kind != "relu" and c == 1
+        for sign in (1, 0, 2, -2):
+            with pytest.raises(Unproved, match="not shown to be the same"):
+                same(terms, 1, one, two, sign, always)
+        terms.equal[one] = same(terms, 1, one, two, -1, always)
+        assert terms.replaced(Poly({((one, 3),): ONE})).terms == {((two, 3),): -ONE}
+    bent = [terms.relu(terms.add([(ONE, p), (-ONE, terms.earlier(second, 1))])) for p in (second, minus)]
+    two, one = (next(iter(p.terms))[0][0] for p in bent)
+    with pytest.raises(Unproved, match="a relu that is minus"):
+        same(terms, 1, one, two, -1, always)
 
 
 def test_what_no_path_leads_to_is_0():
@@ -219,8 +241,8 @@ def test_what_no_path_leads_to_is_0():
     both = [(ONE, terms.earlier(one, 1)), (ONE, terms.earlier(one, 2)), (-ONE, constant(1))]
     ((((a, _),), _),) = terms.relu(terms.add(both)).terms.items()
     with pytest.raises(Unproved, match="not shown to be the same"):
-        same(terms, 1, a, None, lambda p: Grid(terms, [p]))
-    assert same(terms, 1, a, None, lambda p: Situations(terms, [p], [], [])).other is None
+        same(terms, 1, a, None, 1, lambda p: Grid(terms, [p]))
+    assert same(terms, 1, a, None, 1, lambda p: Situations(terms, [p], [], [])).other is None
 
 
 def test_closer_cells_are_within_and_say_more():
@@ -362,7 +384,46 @@ def test_a_state_of_numbers_below_0_is_not_0():
         ((((a, _),), c),) = p.terms.items()
         assert c == 1
         with pytest.raises(Unproved, match="not shown to be the same"):
-            same(terms, 1, a, None, grid)
+            same(terms, 1, a, None, 1, grid)
+
+
+def stored(terms: Terms, rng: random.Random, wrong: bool) -> list[tuple[Fraction, Poly]]:
+    """Weights and states that add up to 0: of p, of q and of p + q, under one flag that is bent from either side.
+
+    wrong: the last of them is under another flag.
+    """
+    table = lambda: terms.of_letter([Fraction(rng.randint(-2, 2)) for _ in range(LETTERS)])
+    bent = lambda p: terms.relu(terms.add([(ONE, p), (ONE, terms.earlier(p, 1)), (-ONE, constant(1))]))
+    flag = terms.of_letter([Fraction(rng.randint(0, 1)) for _ in range(LETTERS)])
+    both, left = terms.add([(ONE, flag), (ONE, terms.earlier(flag, 1)), (-ONE, constant(1))]), bent(flag)
+    other = terms.add([(ONE, terms.relu(terms.add([(-ONE, both)]))), (ONE, both)])  # relu(−x) + x is relu(x)
+    before = terms.earlier(table(), 1)
+    p, q = (terms.product(table(), before) for _ in range(2))
+    make, whole = rng.choice([terms.latch, terms.count]), terms.add([(ONE, p), (ONE, q)])
+    last = terms.of_letter([Fraction(rng.randint(0, 1)) for _ in range(LETTERS)]) if wrong else left
+    return [(ONE, make(p, left)), (ONE, make(q, other)), (-ONE, make(whole, last))]
+
+
+def test_what_cancels_as_states_is_0_in_every_sequence():
+    """And with a number that is off, or a state of another flag, it stays."""
+    gone = kept = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        terms = Terms(language(rng))
+        by_mono: dict = {}
+        for weight, p in stored(terms, rng, seed % 4 == 1):
+            for m, c in p.terms.items():
+                by_mono[m] = by_mono.get(m, 0) + c * weight * np.array([1, 2, Fraction(1, 2)], object)
+        if seed % 4 == 3 and by_mono:
+            by_mono[rng.choice(sorted(by_mono))][rng.randrange(3)] += rng.choice([-1, 1])
+        by_mono = {m: column for m, column in by_mono.items() if column.any()}
+        left = _uncancelled(terms, by_mono)
+        lost = [Poly({m: column[r] for m, column in by_mono.items() if m not in left}) for r in range(3)]
+        for letters in sequences(terms.language) if len(left) < len(by_mono) else ():
+            assert not any(value(terms, p, letters, len(letters)) for p in lost)
+        gone += len(by_mono) - len(left)
+        kept += len(left)
+    assert gone > 15 and kept > 15, (gone, kept)
 
 
 def test_only_a_new_atom_is_compared():
