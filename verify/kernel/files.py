@@ -27,8 +27,8 @@ _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 _SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
 _OF_CLASS = {"mamba": ("time_step_rank",), "mamba2": ("chunk_size", "head_dim", "n_groups", "num_heads")}
 # What no equation reads, and the types without which the library opens no model.
-_IDLE = {"bos_token_id": (int, type(None)), "pad_token_id": (int, type(None)), "eos_token_id": (int, list, type(None))}
-_IDLE |= {"transformers_version": (str,), "use_cache": (bool,)}
+_IDLE: dict[str, tuple[type, ...]] = {"transformers_version": (str,), "use_cache": (bool,)}
+_IDLE |= {"bos_token_id": (int, type(None)), "pad_token_id": (int, type(None)), "eos_token_id": (int, list, type(None))}
 _PROMISE = {"language", "length", "description", "dtype", "stop", "level"}
 
 
