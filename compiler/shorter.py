@@ -12,11 +12,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import LARGEST_LENGTH
 
 NONE = "no shorter max_length would do, so make numbers smaller"
-_MOST, _WORK, _OF_A_STREAM = (
-    12,
-    10_000,
-    20,
-)  # tries; numbers of all streams in sum; and what a stream counts beside them
+_MOST, _WORK, _OF_A_STREAM = 12, 10_000, 20  # tries; widths of streams in all of them; and what a stream adds
 
 
 def at_length(circuit: Circuit, length: int) -> Circuit:
@@ -27,7 +23,7 @@ def at_length(circuit: Circuit, length: int) -> Circuit:
 
 
 def naming(refusal: TooLong, circuit: Circuit, tried: Callable[[int], object]) -> TooLong:
-    """The refusal with a length that was tried, or with the sentence that none would do, or as it is where the tries end
+    """The refusal with a length that was tried, or with the sentence that none would do; as it is where the tries end
     before.
 
     tried: compiles what is promised up to a length. CompileError where that is refused; another ValueError where it is

@@ -208,10 +208,14 @@ class Construction(CircuitFamily):
         """Another length may take another circuit, and its language model may be refused where its blocks are not."""
         from compiler.artifact.artifact import packaged, savable
         from compiler.driver import compiled_once
+        from compiler.shorter import at_length
 
         def made(length: int) -> object:
             other = replace(self, max_length=length)
-            compiled = compiled_once(other.circuit(), other.target, other.dtype, other.columns(), other.groups())
+            circuit = other.circuit()
+            if circuit.max_length != length:  # of a circuit that was read from a file
+                circuit = at_length(circuit, length)
+            compiled = compiled_once(circuit, other.target, other.dtype, other.columns(), other.groups())
             return packaged(savable(compiled)) if compiled.context.target.family else compiled
 
         return made

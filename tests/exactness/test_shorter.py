@@ -10,6 +10,8 @@ import pytest
 from compiler import Alphabet, Circuit, InputLanguage, Tokens
 from compiler.errors import CompileError, TooLong
 from compiler.shorter import NONE, naming
+from constructions.checkpoints.saved_circuit import SavedCircuit
+from constructions.polynomials.count_in_row import CountInRow
 from constructions.registry import CONSTRUCTIONS
 
 LETTERS = Alphabet.of("a", "b")
@@ -52,6 +54,26 @@ def test_where_no_length_does_this_is_said() -> None:
     """Because length 1 is refused, or since all that are not are too short for the task."""
     assert _named(0, 199, 65_536)[0] == _named(20, 7, 81, least=81)[0] == NONE
     assert _named(60, 7, 81, least=40)[0] == "a max_length of 60 would fit"
+
+
+class _Long(CountInRow):
+    """Whose circuit would compile for less, and which has none for less."""
+
+    def circuit(self) -> Circuit:
+        if self.max_length < 65_536:
+            raise ValueError(f"max_length is {self.max_length}, and 65536 is the least")
+        return super().circuit()
+
+
+def test_a_length_for_which_the_construction_has_no_circuit_is_not_named() -> None:
+    with pytest.raises(CompileError, match=NONE):
+        _Long(largest=5, dtype="bfloat16").compiled()
+
+
+def test_a_circuit_of_a_file_is_tried_for_other_lengths() -> None:
+    construction = CONSTRUCTIONS["count-in-row"](largest=5, dtype="bfloat16")
+    with pytest.raises(CompileError, match="a max_length of 2[45][0-9] would fit"):
+        SavedCircuit(construction.circuit(), "mamba", dtype="bfloat16").compiled()
 
 
 @pytest.mark.parametrize(
