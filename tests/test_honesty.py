@@ -163,6 +163,20 @@ def test_a_resealed_claim_fails(checkpoint: Path, capsys: pytest.CaptureFixture)
     assert "another guarantee.domain: 'every input whatsoever'" in capsys.readouterr().err
 
 
+def test_a_resealed_description_fails(checkpoint: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
+    """In the manifest, and in circuit.json too: the construction says its own."""
+    promise = manifest_content(checkpoint)["promise"] | {"description": "every input whatsoever"}
+    circuit = json.loads((checkpoint / "circuit.json").read_text())
+    circuit["promise"]["description"] = promise["description"]
+    reseal(checkpoint, promise=promise)
+    assert run("verify", str(checkpoint), "--samples", "5", "--json") in (1, 2)
+    (checkpoint / "circuit.json").write_text(canonical_json(circuit))
+    reseal(checkpoint, promise=promise)
+    capsys.readouterr()
+    assert run("verify", str(checkpoint), "--samples", "5", "--json") == 1
+    assert "another promise.description: 'every input whatsoever'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "changes", [{"construction": "unheard-of"}, {"params": {"kappa": 3, "colour": 1}}, {"params": None}]
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.artifact.config import kernel_warnings
 from compiler.artifact.numbers_config import is_numbers
 from compiler.language.input_language import length_said
+from compiler.language.language_said import authors_words, language_said
 from compiler.targets import family_of
 
 _IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding."
@@ -21,14 +22,20 @@ tags:
 """
 
 
-def model_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str, answer: str | None = None) -> str:
+def model_card(
+    manifest: Mapping[str, Any],
+    config: Mapping[str, Any],
+    letters: Sequence[str],
+    example: str,
+    answer: str | None = None,
+) -> str:
     """The text of README.md for a manifest before it is sealed; `example`: a short input of the circuit's language,
     `answer`: what is right behind it.
     """
     if is_numbers(config):
         return numbers_card(manifest, config, example, answer)
     front = _FRONT.format(tag=_mixer(manifest).lower().replace(" ", "-"))
-    parts = [front + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest), _sizes(manifest)]
+    parts = [front + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest, letters), _sizes(manifest)]
     return "\n\n".join([*parts, _snippet(config, example, answer), _warnings(manifest, config)]) + "\n"
 
 
@@ -116,29 +123,35 @@ def _mixer(manifest: Mapping[str, Any]) -> str:
     return "Gated DeltaNet" if str(manifest["arch"]).startswith("gated-deltanet") else "Mamba"
 
 
-def _promise(manifest: Mapping[str, Any]) -> str:
+def _promise(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
     compares = "`construct verify DIRECTORY` compares every file with what the circuit compiles to."
-    return f"## Promise\n\n{promise_sentences(manifest)}\n\n{compares}"
+    return f"## Promise\n\n{promise_sentences(manifest, letters)}\n\n{compares}"
 
 
-def promise_sentences(manifest: Mapping[str, Any]) -> str:
-    """The promise of a language model, in words, as one or two paragraphs."""
+def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
+    """The promise of a language model, in words, as one or two paragraphs. letters: of its alphabet, by id."""
     promise = manifest["promise"]
     bound = promise.get("error_bound")
     near = "is within rounding" if bound is None else f"is within {bound:.3g} of the circuit's score"
     exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
     stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
     beyond = "" if promise["length"] is None else " Beyond that nothing is promised."
-    said = (
-        f"In {promise['dtype']}, every score {exact} on {promise['description']}, {length_said(promise['length'])}."
-        f"{beyond} {stop}"
-    )
+    said = f"In {promise['dtype']}, every score {exact} on {_inputs(manifest, letters)}.{beyond} {stop}"
     guarantee = manifest.get("guarantee")
     if guarantee:
         asks = (guarantee["certificate"] or {}).get("asks")
         task = f" The task: {asks}." if asks else ""
         return f"{said}\n\nAnswers right: {guarantee['answers']}.{task} Proof: {guarantee['proof']}."
     return f"{said}{_answers(manifest)}"
+
+
+def _inputs(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
+    """The inputs: of a circuit of one's own by what its automaton says, for its description is free text."""
+    promise = manifest["promise"]
+    if manifest.get("theorem"):
+        return f"{promise['description']}, {length_said(promise['length'])}"
+    called = authors_words(promise["description"])
+    return f"the input language of `construction.json`: {language_said(promise, letters)}; {called}"
 
 
 def _answers(manifest: Mapping[str, Any]) -> str:

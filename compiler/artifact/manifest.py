@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, GRAPH, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
+from compiler.artifact.files import ANSWERS, CIRCUIT, GRAPH, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, check_size, read_json, shown
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
 from compiler.artifact.schema import parse
+from compiler.language.language_said import language_said
 
 FORMAT = "compiled-construction"
 DISGUISED = "disguised-construction"  # of a checkpoint in another basis, whose weights have no names
@@ -321,3 +322,16 @@ def _fingerprint(path: Path) -> Fingerprint:
 
 def _self_hash(content: Mapping[str, Any]) -> str:
     return text_hash(canonical_json(content))
+
+
+def inputs_of(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """{"inputs": what the automaton of a circuit of one's own says, in words}; {} of a construction, whose description
+    is ours, and of a model over numbers.
+    """
+    promise = manifest["promise"]
+    if manifest.get("guarantee") is not None or promise["language"] is None:
+        return {}
+    circuit = read_json(directory / CIRCUIT) if (directory / CIRCUIT).exists() else {}
+    letters = circuit.get("alphabet")
+    known = isinstance(letters, list) and len(letters) == promise["language"]["tokens"]
+    return {"inputs": language_said(promise, letters if known else None)}

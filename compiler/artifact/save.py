@@ -52,7 +52,7 @@ def save(artifact: Artifact, directory: str | Path, overwrite: bool = False) -> 
     truth(overwrite, "overwrite of save")
     instance(artifact, Artifact, "what save writes", "an Artifact (compiled.save(directory) makes and writes one)")
     model = artifact.model
-    card = model_card(artifact.manifest, model.config, *artifact.example)
+    card = model_card(artifact.manifest, model.config, artifact.circuit.get("alphabet", ()), *artifact.example)
     contents = (model.config, model.tensors, model.tokens, artifact.manifest, artifact.circuit, card)
     beside = {GRAPH: graph_text(artifact.graph)}
     if artifact.answers is not None:

@@ -73,7 +73,7 @@ def record_text(content: Mapping[str, Any]) -> str:
 
 def description(package: Package) -> str:
     """The promise in words."""
-    return promise_sentences(package.manifest)
+    return promise_sentences(package.manifest, package.model.tokens)
 
 
 def card(package: Package, content: Mapping[str, Any], use: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from compiler.artifact.save import save as save_checkpoint
 from compiler.compiled import Compiled
 from compiler.language.data import language_to_data
 from compiler.language.input_language import length_said
+from compiler.language.language_said import language_said, own_domain
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task
@@ -225,7 +226,7 @@ def report(
         | (_failure(total) if construction.promise() == "random" and total.queries else {}),
         "cuda_limits": cuda_limits(built.model.config) if built.model else [],
         "out": out,
-    } | ({"promise": Artifact(built.compiled, built.model).promise} if built.over_numbers and built.model else {})
+    } | (_promise_of_numbers(built) if built.over_numbers else _inputs(built))
 
 
 def state_numbers(built: Built) -> dict[str, int]:
@@ -258,12 +259,32 @@ def _paper_bound(construction: CircuitFamily) -> str:
 
 
 def _domain(built: Built) -> str:
+    """For which inputs the promise is made, in words. Those of a circuit of one's own are its author's, so what its
+    automaton says comes first.
+    """
+    language, dtype = built.compiled.source.language, built.compiled.dtype
+    if language is None:
+        return _of_numbers(built)
+    if not built.construction.registered:
+        return own_domain(_inputs(built)["inputs"], dtype, language.description)
+    return f"{language.description}; {length_said(language_to_data(language)['length'])}, {dtype}"
+
+
+def _promise_of_numbers(built: Built) -> dict[str, Any]:
+    return {"promise": Artifact(built.compiled, built.model).promise} if built.model else {}
+
+
+def _inputs(built: Built) -> dict[str, str]:
+    """The entry of reports on circuits of one's own: what the automaton says alone."""
     language = built.compiled.source.language
-    if language is not None:
-        length = length_said(language_to_data(language)["length"])
-        return f"{language.description}; {length}, {built.compiled.dtype}"
-    inputs = "; ".join(f"{r.name}: {r.kind}" for r in _records(built))
-    return f"{inputs}; up to {built.compiled.source.max_length} positions, {built.compiled.dtype}"
+    if language is None or built.construction.registered:
+        return {}
+    return {"inputs": language_said(language_to_data(language), language.alphabet.tokens)}
+
+
+def _of_numbers(built: Built) -> str:
+    read = "; ".join(f"{r.name}: {r.kind}" for r in _records(built))
+    return f"{read}; up to {built.compiled.source.max_length} positions, {built.compiled.dtype}"
 
 
 def _records(built: Built) -> list[NumberInput]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from compiler.artifact.manifest import manifest_content
+from compiler.artifact.manifest import inputs_of, manifest_content
 from constructions.automata import commands as commands_automata
 from constructions.command import (
     conformance,
@@ -210,6 +210,7 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
 def inspect(directory: Directory, as_json: Json = False) -> None:
     """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
     manifest = manifest_content(directory)
+    manifest |= inputs_of(directory, manifest)
     if as_json:
         typer.echo(strict_json(manifest))
     else:

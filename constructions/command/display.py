@@ -14,6 +14,7 @@ from rich.text import Text
 
 from compiler.artifact.card import error_lines
 from compiler.language.input_language import length_said
+from compiler.language.language_said import language_said, own_domain
 from verify.check import Verification
 from verify.samples import BUDGET
 
@@ -164,9 +165,12 @@ def _promise_lines(report: dict) -> Iterator[str]:
     guarantee = report.get("guarantee")
     if guarantee is None:
         promise = report["promise"]
-        unit = "tokens" if promise["language"] is not None else "positions"
         yield f"promise: {promise['level']}"
-        yield f"domain: {promise['description']}; {length_said(promise['length'], unit)}, {promise['dtype']}"
+        if promise["language"] is not None:
+            said = report.get("inputs") or language_said(promise, None)
+            yield f"domain: {own_domain(said, promise['dtype'], promise['description'])}"
+        else:
+            yield f"domain: {promise['description']}; {length_said(promise['length'], 'positions')}, {promise['dtype']}"
         yield from error_lines(promise)
         return
     promise = report.get("promise", {})

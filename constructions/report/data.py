@@ -13,6 +13,7 @@ from compiler.compiled import Compiled
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import FORGET, rates
 from compiler.language.input_language import length_said
+from compiler.language.language_said import language_said, own_domain
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.variables import Variable, Variables
 
@@ -55,7 +56,7 @@ def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, A
             if promise.level == "bit-exact"
             else "Scores are the circuit's within a bound.",
             "answers": _answers(manifest),
-            "inputs": f"Inputs: {promise.description}; {length_said(promise.length)}, in {promise.dtype}.",
+            "inputs": f"Inputs: {_inputs(compiled, manifest)}.",
             "proof": proof,
         },
         "sizes": [
@@ -83,6 +84,14 @@ def _answers(manifest: Manifest) -> str:
         return "Nobody has said what it should answer."
     said = manifest.answers.says or f"{manifest.answers.function}."
     return f"Its author has said what it should answer: {said}"
+
+
+def _inputs(compiled: Compiled, manifest: Manifest) -> str:
+    promise, alphabet = manifest.promise, compiled.source.alphabet
+    if manifest.theorem or alphabet is None:
+        return f"{promise.description}; {length_said(promise.length)}, in {promise.dtype}"
+    said = language_said({"language": promise.language, "length": promise.length}, alphabet.tokens)
+    return own_domain(said, promise.dtype, promise.description)
 
 
 def _tested(manifest: Manifest) -> list[str]:
