@@ -48,7 +48,7 @@ def _other_parameters(directory: Path, construction: Construction) -> str:
 
     "" for nothing, or no checkpoint.
     """
-    from compiler.artifact.json_files import text_of
+    from compiler.artifact.plain_files import text_of
 
     try:
         manifest = json.loads(text_of(directory / "construction.json"))
