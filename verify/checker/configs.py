@@ -9,9 +9,10 @@ from verify.checker.formats import Rejected
 Kinds = Mapping[str, tuple[type, ...]]
 LARGEST_SIZE = 1 << 24
 LEAST_EPSILON = 2.0**-126  # below it float32 has 0, or what some backends read as 0: a norm of zeros is then 0·∞
-# Keys that change nothing in any class, and the types that transformers gives them.
+# Keys that change nothing in any class, and the types that transformers gives them: with others it opens no model.
 HARMLESS: Kinds = {
-    **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), (int, list, type(None))),
+    **dict.fromkeys(("bos_token_id", "pad_token_id"), (int, type(None))),
+    "eos_token_id": (int, list, type(None)),
     "transformers_version": (str,),
     "use_cache": (bool,),
 }
@@ -40,6 +41,8 @@ def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, ha
         if key in config and type(config[key]) not in kinds:
             names = " or ".join(kind.__name__ for kind in kinds)
             raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected a value of type {names}")
+        if isinstance(config.get(key), list) and any(type(part) is not int for part in config[key]):
+            raise Rejected(f"the config has {key} = {config[key]!r:.60}, expected integers in the list")
     unknown = sorted(set(config) - {*expected, *harmless, *known, epsilon, "model_type"})
     if unknown:
         raise Rejected(f"the config has an entry {unknown[0]!r:.60} that the checker does not know")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verify.checker import delta_family
-from verify.checker.configs import HARMLESS, Kinds, check_entries, check_sizes
+from verify.checker.configs import HARMLESS, check_entries, check_sizes
 from verify.checker.formats import Rejected
 
 # Keys that change what the module computes must have these values; sizes are checked against the tensors.
@@ -17,7 +17,7 @@ _FIXED = {
 }
 _SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
 _MAMBA2_SIZES = ("chunk_size", "head_dim", "n_groups", "num_heads")
-_HARMLESS: Kinds = {**HARMLESS, "time_step_rank": (int, str)}
+MOST_CHUNK = 256  # what the library itself takes; its scan holds the square of it for every head and column
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 _KNOWN = ", ".join(map(repr, (*_CLASSES, *delta_family.CLASSES)))
 
@@ -34,13 +34,19 @@ def check_config(config: dict, dtype: str) -> dict:
     sizes = _SIZES + (_MAMBA2_SIZES if kind == "mamba2" else ("time_step_rank",))
     check_sizes(config, sizes)
     expected = _FIXED | {"dtype": dtype, "intermediate_size": config["expand"] * config["hidden_size"]}
+    rank = config.get("time_step_rank", "auto")
+    if rank != "auto" and type(rank) is not int:
+        raise Rejected(f"the config has time_step_rank = {rank!r:.60}, expected an integer or 'auto'")
     if kind == "mamba2":
+        if config["chunk_size"] > MOST_CHUNK:
+            told = "the library's scan takes memory with the square of it, also for one letter"
+            raise Rejected(f"the config has chunk_size = {config['chunk_size']}, and {MOST_CHUNK} is the most: {told}")
         expected |= {"num_heads": config["intermediate_size"] // config["head_dim"]}
         if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
             told = f"head_dim = {config['head_dim']} in {config['n_groups']} groups"
             raise Rejected(f"{told} does not divide {config['intermediate_size']}")
-    known = {*sizes, "architectures"} | ({"time_step_limit"} if kind == "mamba2" else set())
-    check_entries(config, expected, "layer_norm_epsilon", _HARMLESS, known)
+    known = {*sizes, "architectures", "time_step_rank"} | ({"time_step_limit"} if kind == "mamba2" else set())
+    check_entries(config, expected, "layer_norm_epsilon", HARMLESS, known)
     return config
 
 

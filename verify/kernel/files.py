@@ -16,17 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import Unproved
+from verify.kernel.floats import LEAST, Unproved
 from verify.kernel.language import Language, parse
 
 MOST_BYTES, MOST_WEIGHTS = 1 << 25, 1 << 28  # bytes of a JSON file, and of model.safetensors
-MOST_LAYERS = 1 << 12
+MOST_LAYERS, MOST_CHUNK = 1 << 12, 256  # of a chunk the library's scan holds the square for every head and column
 _FIXED = {"hidden_act": "silu", "pad_vocab_size_multiple": 1, "residual_in_fp32": True, "tie_word_embeddings": False}
 _FIXED |= {"use_bias": False, "use_conv_bias": True, "dtype": "float32"}
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 _SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
 _OF_CLASS = {"mamba": ("time_step_rank",), "mamba2": ("chunk_size", "head_dim", "n_groups", "num_heads")}
-_IDLE = {"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version", "use_cache", "architectures"}
+# What no equation reads, and the types without which the library opens no model.
+_IDLE: dict[str, tuple[type, ...]] = {"transformers_version": (str,), "use_cache": (bool,)}
+_IDLE |= {"bos_token_id": (int, type(None)), "pad_token_id": (int, type(None)), "eos_token_id": (int, list, type(None))}
 _PROMISE = {"language", "length", "description", "dtype", "stop", "level"}
 
 
@@ -50,7 +52,7 @@ def read(directory: Path) -> Checkpoint:
             read_json(directory / "construction.json"),
             read_json(directory / "circuit.json", exact=True),
         )
-        config = _config(read_json(directory / "config.json"))
+        config = check_config(read_json(directory / "config.json"))
         promise = manifest["promise"]
         if manifest.get("format_version", 2) != 2 or circuit["version"] != 1:
             raise Unproved("construction.json or circuit.json has a version that the kernel does not read")
@@ -71,8 +73,10 @@ def read(directory: Path) -> Checkpoint:
 
 def check_file(path: Path, most: int) -> None:
     """A file that ends, within the limit: a pipe never begins, a device has no end, and a sparse file may be huge."""
-    if not path.is_file() or path.stat().st_size > most:
-        raise Unproved(f"{path.name} is missing, no plain file, or larger than {most} bytes")
+    if not path.is_file():
+        raise Unproved(f"{path.name} is {'no plain file' if path.exists() else 'missing'}")
+    if path.stat().st_size > most:
+        raise Unproved(f"{path.name} has {path.stat().st_size} bytes, and the kernel reads at most {most}")
 
 
 def read_json(path: Path, exact: bool = False) -> Any:
@@ -106,7 +110,7 @@ def parse_json(text: str, exact: bool = False) -> dict[str, Any]:
     return content
 
 
-def _config(config: dict[str, Any]) -> dict[str, Any]:
+def check_config(config: dict[str, Any]) -> dict[str, Any]:
     """A config of a class whose equations the kernel knows, every entry that changes them as they say."""
     kind = config.get("model_type")
     if kind not in _CLASSES or config.get("architectures") != [_CLASSES[kind]]:
@@ -120,19 +124,32 @@ def _config(config: dict[str, Any]) -> dict[str, Any]:
         expected["num_heads"] = config["intermediate_size"] // config["head_dim"]
         if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
             raise Unproved("the heads do not divide into the groups")
+        if config["chunk_size"] > MOST_CHUNK:
+            raise Unproved(f"the config has chunk_size = {config['chunk_size']}, and {MOST_CHUNK} is the most")
     if config["num_hidden_layers"] > MOST_LAYERS:
         raise Unproved(f"the config has {config['num_hidden_layers']} layers, and the kernel reads {MOST_LAYERS}")
     for key, value in expected.items():
         if type(config.get(key)) is not type(value) or config[key] != value:
             raise Unproved(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r}")
     epsilon = config.get("layer_norm_epsilon")
-    if type(epsilon) is not float or not 0 < epsilon < 1:
+    if type(epsilon) is not float or not 2.0**LEAST <= epsilon < 1:
         raise Unproved(f"the config has layer_norm_epsilon = {epsilon!r:.60}")
-    known = {*sizes, *expected, *_IDLE, "layer_norm_epsilon", "model_type", "time_step_rank"}
+    _check_idle(config)
+    known = {*sizes, *expected, *_IDLE, "architectures", "layer_norm_epsilon", "model_type", "time_step_rank"}
     known |= {"time_step_limit"} if kind == "mamba2" else set()
     if set(config) - known:
         raise Unproved(f"the config has an entry {min(set(config) - known)!r:.60} that the kernel does not know")
     return config
+
+
+def _check_idle(config: dict[str, Any]) -> None:
+    for key, kinds in _IDLE.items():
+        found = config.get(key)
+        if key in config and type(found) not in kinds or type(found) is list and any(type(i) is not int for i in found):
+            raise Unproved(f"the config has {key} = {found!r:.60}")
+    rank = config.get("time_step_rank", "auto")
+    if rank != "auto" and type(rank) is not int:
+        raise Unproved(f"the config has time_step_rank = {rank!r:.60}")
 
 
 def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:

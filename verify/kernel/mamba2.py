@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import LEAST, UNITS, Unproved, decay, dyadic, in_range
+from verify.kernel.floats import LARGEST, LEAST, UNITS, Unproved, decay, dyadic, in_range
 from verify.kernel.mamba import check_factors, convolved, project, state_output
 from verify.kernel.mixers import ONE, Floats, Number
 
@@ -56,9 +56,13 @@ def _step(
     step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
     limits, top = config.get("time_step_limit"), f.size(step)
     if not (
-        isinstance(limits, list) and [type(x) for x in limits] == [float] * 2 and limits[0] == 0 <= top <= limits[1]
+        isinstance(limits, list)
+        and [type(x) for x in limits] == [float] * 2
+        and limits[0] == 0 <= top <= limits[1] <= LARGEST
     ):
-        raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
+        raise Unproved(
+            f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}, expected a float32"
+        )
     if step.rounded or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
     if rate[1] and top * config["chunk_size"] > UNITS * Fraction(2) ** step.poly.unit:

@@ -62,7 +62,8 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     low, others = _weights(terms, stored, keys, _most_pairs(ledger, keys))
     read = exact.matmul(exact.exact_array(head), stored.code.T)  # G: (letters, values)
     _check_leads(read, values, low, others)
-    return f"at each of k0 … k{len(keys) - 1}, the value that stood right after it before, where there is exactly one"
+    asked, of = (f"{name}0 … {name}{len(ids) - 1}" for name, ids in (("k", keys), ("v", values)))
+    return f"at each of {asked}: the value of {of} that stood right after it before, where that was so exactly once"
 
 
 def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> Stored:

@@ -32,7 +32,7 @@ from compiler.targets.target import KERNEL_WIDTH
 # Upper limits of the steps that act like infinity and are plain JSON, which all versions read. The first is held by
 # every dtype (clamping float16 steps at more raises an error), the second is beyond every float32 step of ours.
 NO_STEP_LIMIT, NO_LARGE_STEP_LIMIT = 65504.0, 1e30
-LARGEST_CHUNK = 1 << 14  # programs pad every sequence to a multiple of chunk_size
+LARGEST_CHUNK = 256  # as the checker has it: transformers' own default, and what longer ones take see CHUNK
 CHUNK = 64  # transformers' own scan takes memory and time with its square, on a CPU, also for a prompt of one letter
 
 

@@ -104,17 +104,25 @@ def test_an_adapter_beside_the_weights_is_refused(recall, tmp_path):
         read(copied(recall, tmp_path / "copy", adapter_config={}))
 
 
-@pytest.mark.parametrize("content", ["sparse", "device", "pipe"])
-def test_weights_without_an_end_are_refused_before_they_are_read(tmp_path, content):
+@pytest.mark.parametrize(
+    "content, why",
+    [
+        ("sparse", f"has {MOST_WEIGHTS + 1} bytes, and the kernel reads at most {MOST_WEIGHTS}"),
+        ("device", "is no plain file"),
+        ("pipe", "is no plain file"),
+        ("none", "is missing"),
+    ],
+)
+def test_weights_without_an_end_are_refused_before_they_are_read(tmp_path, content, why):
     file = tmp_path / "model.safetensors"
     if content == "sparse":
         with file.open("wb") as empty:
             empty.truncate(MOST_WEIGHTS + 1)
     elif content == "device":
         file.symlink_to("/dev/zero")
-    else:
+    elif content == "pipe":
         os.mkfifo(file)
-    with patch.object(Path, "read_bytes", side_effect=AssertionError), pytest.raises(Unproved, match="no plain file"):
+    with patch.object(Path, "read_bytes", side_effect=AssertionError), pytest.raises(Unproved, match=f"{why}$"):
         read_tensors(file, {})
 
 
@@ -127,6 +135,13 @@ def test_files_that_name_more_than_the_kernel_reads_are_refused(recall, tmp_path
     with pytest.raises(Unproved, match="65 edges × 1048576 letters"):
         parse({"language": language, "length": 4})
     assert len(parse({"language": language | {"tokens": 1 << 10}, "length": 4}).edges) == 65
+
+
+@pytest.mark.parametrize("most", [1e300, 0.5])
+def test_a_limit_of_steps_that_is_no_float32_or_too_low_is_refused(heads, tmp_path, most):
+    config = json.loads((heads / "config.json").read_text()) | {"time_step_limit": [0.0, most]}
+    with pytest.raises(Unproved, match="time_step_limit is"):
+        replay(copied(heads, tmp_path / "copy", config=config), searched(heads)[1])
 
 
 def test_decimals_of_a_circuit_that_float64_rounds_are_refused(tmp_path):
