@@ -28,7 +28,7 @@ def read_arrays(path: Path, names: Sequence[str], what: str) -> list[np.ndarray]
     """
     needed = f"an .npz file with the arrays {', '.join(names)} is needed"
     try:
-        with opened(path, MOST_FILE) as file, zipfile.ZipFile(_Limited(file)) as archive:  # type: ignore[arg-type]
+        with opened(path, MOST_FILE) as file, zipfile.ZipFile(_Limited(file)) as archive:
             parts = {name: _part(archive, name, what, needed) for name in names}
             for name, info in parts.items():
                 with archive.open(info) as part:

@@ -194,7 +194,8 @@ def test_weights_beyond_the_largest_are_named(folder: Path, capsys: pytest.Captu
 
 
 def test_sizes_beyond_the_limit_are_refused_before_work(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    assert "d" in refused(capsys, "linear-attention", "--d", "1" + "0" * 30)
+    said = refused(capsys, "linear-attention", "--d", "1" + "0" * 30)
+    assert said == "d = an integer beyond 2^64 is too large; the largest that is tried is 512"
     large = ("--d-model", "4096", "--length", "4096", "--d-state", "1024")
     said = refused(capsys, "sensitivity", "--random", "mamba", *large)
     assert "724 positions are possible" in said
