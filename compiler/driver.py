@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
 from compiler.compiled import Compiled, Task
 from compiler.context import Choices, Context
-from compiler.errors import CompileError
+from compiler.errors import CompileError, TooLong
 from compiler.formats import format_of
 from compiler.language.arguments import instance, integer
 from compiler.language.circuit import Circuit
@@ -18,6 +18,7 @@ from compiler.machines import compile_for, machine_names
 from compiler.passes.schedule import Schedule
 from compiler.pipeline import VARIANTS, Lowered
 from compiler.run import Run
+from compiler.shorter import at_length, naming
 from compiler.steps import AS_WRITTEN
 from compiler.targets import target_of
 
@@ -61,11 +62,38 @@ def compile(
     the target, or could leave the exact range.
     """
     instance(circuit, Circuit, "what is compiled", "a Circuit")
-    integer(n_groups, "n_groups", 1)
     if isinstance(target, str) and target in machine_names():
         if n_groups != 1:
             raise ValueError(f"n_groups is {n_groups}, and {target} has no groups of B and C; mamba2 takes several")
         return compile_for(target, circuit, dtype, max_d_state)
+    return compiled_or_told(circuit, target, dtype, max_d_state, n_groups)
+
+
+def compiled_or_told(
+    circuit: Circuit,
+    target: str,
+    dtype: str,
+    max_d_state: int | None,
+    n_groups: int,
+    tried: Callable[[int], object] | None = None,
+) -> Compiled:
+    """`compile` to a target. tried: makes what is promised up to another length, and raises ValueError where that is
+    refused; None: compiles the same circuit. A refusal names no length but one that was tried.
+    """
+    try:
+        return compiled_once(circuit, target, dtype, max_d_state, n_groups)
+    except TooLong as refusal:
+        again = lambda length: compiled_once(at_length(circuit, length), target, dtype, max_d_state, n_groups)
+        told = naming(refusal, circuit, tried or again)
+        told.steps = refusal.steps
+        raise told from None
+
+
+def compiled_once(
+    circuit: Circuit, target: str, dtype: str, max_d_state: int | None = None, n_groups: int = 1
+) -> Compiled:
+    """The same without another try."""
+    integer(n_groups, "n_groups", 1)
     mixer, format = target_of(target).in_groups(n_groups), format_of(dtype)
     if max_d_state is not None:
         integer(max_d_state, "max_d_state", 1)

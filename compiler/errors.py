@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from compiler.language.stream import Stream
 from compiler.steps import Step
@@ -24,3 +24,20 @@ class CompileError(ValueError):
     @staticmethod
     def _line(stream: Stream | None, reason: str) -> str:
         return reason if stream is None else f"{stream.as_written.label} ({stream.origin}): {reason}"
+
+
+class TooLong(CompileError):
+    """Sums leave the exact integers, and would not up to a shorter length, or so it seems.
+
+    guess: a length for which it is worth to compile anew, 0 where there is none. `SHORTER` stands in the reasons.
+    """
+
+    SHORTER = "a shorter max_length may fit"
+
+    def __init__(self, reasons: Sequence[tuple[Stream | None, str]], guess: Callable[[], int]):
+        super().__init__(reasons)
+        self.guess = guess
+
+    def with_advice(self, advice: str) -> TooLong:
+        """The same with other words on the length."""
+        return TooLong([(stream, reason.replace(self.SHORTER, advice)) for stream, reason in self.reasons], self.guess)

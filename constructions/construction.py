@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
 from compiler.language.circuit import Circuit
+from compiler.machines import machine_names
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
@@ -153,9 +154,16 @@ class CircuitFamily(ABC):
 
     def compiled(self, circuit: Circuit | None = None) -> Compiled:
         """The circuit, by default its own, compiled as its parameters say."""
-        from compiler.driver import compile
+        from compiler.driver import compile, compiled_or_told
 
-        return compile(circuit or self.circuit(), self.target, self.dtype, self.columns(), self.groups())
+        own = (self.target, self.dtype, self.columns(), self.groups())
+        if self.target in machine_names():
+            return compile(circuit or self.circuit(), *own)
+        return compiled_or_told(circuit or self.circuit(), *own, self.tried())
+
+    def tried(self) -> Callable[[int], object] | None:
+        """What makes the same for another length, and raises ValueError where that is refused; None: its circuit is."""
+        return None
 
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
@@ -195,6 +203,22 @@ class Construction(CircuitFamily):
         beyond = too_large(self.least_parameters(), free_bytes(), "would have at least")
         if beyond is not None:
             raise ValueError(beyond)
+
+    def tried(self) -> Callable[[int], object]:
+        """Another length may take another circuit, and its language model may be refused where its blocks are not."""
+        from compiler.artifact.artifact import packaged, savable
+        from compiler.driver import compiled_once
+        from compiler.shorter import at_length
+
+        def made(length: int) -> object:
+            other = replace(self, max_length=length)
+            circuit = other.circuit()
+            if circuit.max_length != length:  # of a circuit that was read from a file
+                circuit = at_length(circuit, length)
+            compiled = compiled_once(circuit, other.target, other.dtype, other.columns(), other.groups())
+            return packaged(savable(compiled)) if compiled.context.target.family else compiled
+
+        return made
 
     def least_parameters(self) -> int:
         """How many parameters the language model has at least, where the sizes alone tell; 0 where they do not."""

@@ -88,7 +88,7 @@ def _remedy(level: float, width: int) -> str:
         shorter *= 2
     if shorter > FLOAT32.exact_integers:
         return "declare smaller bounds"
-    return f"if a count is what grows, a max_length {shorter} times shorter fits"
+    return f"if a count is what grows, a max_length {shorter} times shorter may fit"
 
 
 def with_margin(ballast: Ballast, width: int, finest: Fraction, format: Format) -> Ballast:

@@ -18,7 +18,7 @@ from scipy import sparse
 from compiler.analysis.affine_form import ONE, affine_form
 from compiler.analysis.domains import Domains
 from compiler.context import Context
-from compiler.errors import CompileError
+from compiler.errors import CompileError, TooLong
 from compiler.exactness.levels import HALF, LEAST_STATE, SAFE_POSITIVE
 from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
@@ -33,7 +33,7 @@ from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target
 
 _REAL_UNIT = Fraction(1, 1 << 60)
-_TRIALS = 24  # lengths that are tried for the one that a refusal names
+_TRIALS = 24  # lengths that are tried for the one that is guessed
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,15 @@ def check_exact(plan: Schedule, lanes: Lanes, blocks: tuple[SelectiveBlock, ...]
         unheld_weights(plan, plan.forms.get(output) or affine_form(output), format)
     )
     values, partial = _beyond(plan, domains, context.target, limit)
-    fits = _longest(plan, context, limit, [*values, *partial]) if values or partial else 0
-    reasons += [(claim.stream, _refusal(claim, limit, fits, format, domains)) for claim in values]
+    reasons += [(claim.stream, _refusal(claim, limit, format, domains)) for claim in values]
     bounds = lane_bounds(plan, lanes, domains)
     for number, block in enumerate(blocks, start=1):
         reasons += [(None, reason) for reason in _too_large(block, bounds, number, context)]
     reasons += _out_of_range(plan, bounds, lanes, context)
     named = {stream for stream, _ in reasons}
-    reasons += [(c.stream, _refusal(c, limit, fits, format, domains)) for c in partial if c.stream not in named]
+    reasons += [(c.stream, _refusal(c, limit, format, domains)) for c in partial if c.stream not in named]
+    if values or partial:
+        raise TooLong(reasons, lambda: _longest(plan, context, limit, [*values, *partial]))
     if reasons:
         raise CompileError(reasons)
 
@@ -76,7 +77,8 @@ def _beyond(plan: Schedule, domains: Domains, target: Target, limit: int) -> tup
 
 
 def _longest(plan: Schedule, context: Context, limit: int, found: list[Claim]) -> int:
-    """A length up to which all sums stay exact, the longest where few trials find it; 0 where none does.
+    """A length up to which the sums of this plan stay exact, the longest where few trials find it; 0 where none does.
+    Another length may be planned otherwise, and be refused for other reasons, so this is a guess.
 
     The first guess takes sums for proportional to the length; then the interval is halved on the logarithmic scale.
     """
@@ -176,11 +178,9 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
     return found
 
 
-def _refusal(claim: Claim, limit: int, fits: int, format: Format, domains: Domains) -> str:
-    """fits: a length at which all sums would be exact; 0 where there is none."""
-    advice = f"a max_length of {fits} would fit" if fits else "no shorter max_length would do, so make numbers smaller"
-    wider = " or use float32" if format is not FLOAT32 else ""
-    if fits and domains.language is not None and domains.language.every_length:
+def _refusal(claim: Claim, limit: int, format: Format, domains: Domains) -> str:
+    advice, wider = TooLong.SHORTER, " or use float32" if format is not FLOAT32 else ""
+    if domains.language is not None and domains.language.every_length:
         return (
             f"{claim.what} grows with the length, and the promise is for every length; {format.name} adds exactly up "
             f"to {limit} quanta, so {advice}"

@@ -27,7 +27,7 @@ TAKEN = [
 ]
 REFUSED = [
     ("count-in-row", {}, "mamba", "would fit"),
-    ("keep-nth", {"n": 3, "vocab": 6}, "mamba2", "times shorter fits"),
+    ("keep-nth", {"n": 3, "vocab": 6}, "mamba2", "times shorter may fit"),
 ]
 
 

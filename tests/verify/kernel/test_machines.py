@@ -189,7 +189,7 @@ def test_an_automaton_that_asks_for_something_else_is_refused(longest, longest_c
     state = next(s for s, letter in task["classes"].items() if letter == "1")
     changes: list[dict] = [
         {"classes": task["classes"] | {state: "0"}},
-        {"classes": task["classes"] | {"0": "1"}},
+        {"classes": task["classes"] | {"0": "2"}},  # behind 0 the circuit answers 1, the length so far
         {"classes": {}},
         {"classes": task["classes"] | {state: "x"}},
         {"end": ";"},

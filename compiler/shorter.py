@@ -1,0 +1,49 @@
+"""A shorter length that would do, where a circuit is refused for its length: only one that was compiled is named."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from math import isqrt
+
+from compiler.errors import CompileError, TooLong
+from compiler.language.circuit import Circuit
+from compiler.language.input_language import LARGEST_LENGTH
+
+NONE = "no shorter max_length would do, so make numbers smaller"
+_MOST, _WORK, _OF_A_STREAM = 12, 10_000, 20  # tries; widths of streams in all of them; and what a stream adds
+
+
+def at_length(circuit: Circuit, length: int) -> Circuit:
+    """The same circuit, promised for sequences of at most this length."""
+    if circuit.language is None:
+        return replace(circuit, length=length)
+    return replace(circuit, language=replace(circuit.language, max_length=length))
+
+
+def naming(refusal: TooLong, circuit: Circuit, tried: Callable[[int], object]) -> TooLong:
+    """The refusal with a length that was tried, or with the sentence that none would do; as it is where the tries end
+    before.
+
+    tried: compiles what is promised up to a length. CompileError where that is refused; another ValueError where it is
+    too short for anything to be made. The guess comes first, then the next one (which settles sums that are
+    proportional to the length, and shows whether any length does), then the interval is halved on the logarithmic
+    scale. A large circuit is tried less often, or not at all.
+    """
+    low, high, best = 0, min(circuit.max_length, LARGEST_LENGTH + 1), 0
+    left = min(_MOST, _WORK // sum(stream.width + _OF_A_STREAM for stream in circuit.streams))
+    lengths = itertools.chain((lambda: refusal.guess(), lambda: low + 1), itertools.repeat(lambda: isqrt(low * high)))
+    while left and high - low > 1:
+        length = min(max(next(lengths)(), low + 1), high - 1)
+        try:
+            tried(length)
+            low = best = length
+        except CompileError:
+            high = length
+        except ValueError:
+            low, left = length, left + 1  # it costs nothing
+        left -= 1
+    if not best and high - low > 1:
+        return refusal
+    return refusal.with_advice(f"a max_length of {best} would fit" if best else NONE)
