@@ -50,6 +50,14 @@ def check_plain(path: Path, of: str = "checkpoint") -> None:
     raise CheckpointError(f"{path} is missing from the {of}.")
 
 
+def check_replaced(path: Path, what: str) -> None:
+    """ValueError, which begins with `what`, where something that is no plain file stands where one is to be written: a
+    pipe may have no reader, and a device would be replaced by a file.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{what} is {kind_of(path.stat().st_mode)}, and a plain file is needed.")
+
+
 def kind_of(mode: int) -> str:
     """What a file of this mode (of `os.stat`) is, such as "a directory"."""
     return next((told for is_kind, told in _KINDS if is_kind(mode)), "a file of another kind")

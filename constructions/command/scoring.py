@@ -104,6 +104,8 @@ def score_table(
     seed: Seed = 0,
 ) -> None:
     """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
+    if page is not None:
+        text_of(page)  # refused now, not behind the runs
     with progress(quiet=False) as bars:
         with bars.stage("start PyTorch"):
             from constructions.scoring import table

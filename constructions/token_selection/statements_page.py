@@ -118,6 +118,8 @@ def reproduce(
 
     from constructions.command import display
 
+    if page is not None:
+        text_of(page)  # refused now, not behind the runs
     with display.progress(quiet=as_json) as bars:
         rows = run(only, samples, seed, keep, bars("statements", len(chosen(only))))
     if page is not None:

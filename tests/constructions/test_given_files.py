@@ -16,6 +16,7 @@ import pytest
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, readout_one_hot
 from compiler.artifact.plain_files import text_of
 from constructions.command.generation import _lines
+from constructions.command.reporting import write_whole
 from tests.constructions.test_refusals import run
 from verify.arrays import read_arrays
 
@@ -68,6 +69,18 @@ def refused(capsys: pytest.CaptureFixture, *arguments: str, code: int = 2) -> st
     return err.strip()
 
 
+def test_nothing_is_written_into_what_is_no_plain_file(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """A pipe without a reader takes nothing, and a file would stand in the place of a device."""
+    for name in ("f.svg", "f.html"):
+        os.mkfifo(folder / name)
+    for arguments in (("graph", "same", "--out", "f.svg"), ("report", "same", "--out", "f.html")):
+        said = refused(capsys, *arguments)
+        assert said == f"--out {arguments[-1]} is a named pipe, and a plain file is needed."
+    with pytest.raises(ValueError, match="f.html is a named pipe"):
+        write_whole(folder / "f.html", "")
+    assert (folder / "f.html").is_fifo() and not list(folder.glob(".*.partial"))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_command_reads_what_is_no_plain_file(kind: str, folder: Path, capsys: pytest.CaptureFixture) -> None:
     make, told = KINDS[kind]
@@ -76,7 +89,7 @@ def test_no_command_reads_what_is_no_plain_file(kind: str, folder: Path, capsys:
     for arguments in READERS:
         said = refused(capsys, *arguments)
         file = next(word.partition(":")[0] for word in arguments if word in ("f", "f.py:circuit"))
-        assert f"it is {told}, and a plain file is needed" in said and file in said, (arguments, said)
+        assert f"is {told}, and a plain file is needed" in said and file in said, (arguments, said)
     assert sorted(path.name for path in folder.iterdir() if path.name != "models") == ["f", "f.py", "same"]
 
 
