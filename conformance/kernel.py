@@ -290,7 +290,7 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
         module = _file(Path(place)) if place.endswith(".py") else _module(place)
         function = getattr(module, name)
     except (Exception, SystemExit) as error:  # a module of others may raise anything
-        why = str(error).splitlines()
+        why = str(getattr(error, "strerror", None) or error).splitlines()
         raise ValueError(f"--kernel {path!r} cannot be imported: {why[0] if why else type(error).__name__}.") from error
     try:
         inspect.signature(function)

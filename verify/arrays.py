@@ -7,32 +7,52 @@ import zlib
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
+from compiler.artifact.plain_files import opened
+
 MOST_BYTES = 1 << 28  # of one array, unpacked: 2^25 numbers of 8 bytes
+MOST_FILE = 1 << 30  # of the file: three such arrays that are not packed
+MOST_AT_ONCE = 1 << 20  # of one read: the list of a file's parts and the header of an array are read whole
 
 
 def read_arrays(path: Path, names: Sequence[str], what: str) -> list[np.ndarray]:
     """The arrays of these names; ValueError, in one sentence that begins with `what`, where the file has none of them.
 
     An array's dtype and shape stand in the first bytes of its part of the file. They are read first: an array of
-    Python objects is never unpickled, and one that would unpack to more than `MOST_BYTES` is never unpacked.
+    Python objects is never unpickled, and one that would unpack to more than `MOST_BYTES` is never unpacked. What is no
+    plain file, or larger than `MOST_FILE`, is never opened.
     """
     needed = f"an .npz file with the arrays {', '.join(names)} is needed"
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened(path, MOST_FILE) as file, zipfile.ZipFile(_Limited(file)) as archive:
             parts = {name: _part(archive, name, what, needed) for name in names}
             for name, info in parts.items():
                 with archive.open(info) as part:
-                    _check_header(part, f"{what}: {name}")
+                    _check_header(_Limited(part), f"{what}: {name}")
             return [_array(archive, info, what) for info in parts.values()]
     except OSError as reason:
         why = (reason.strerror or str(reason)).lower()
         raise ValueError(f"{what} cannot be read: {why}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError) as reason:
         raise ValueError(f"{what} is damaged, or no .npz file, and {needed} ({_line(reason)})") from None
+
+
+class _Limited:
+    """A file of which no more than `MOST_AT_ONCE` bytes are read at once: how many, the file itself says."""
+
+    def __init__(self, file: Any):
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        read = self._file.read(size if 0 <= size <= MOST_AT_ONCE else MOST_AT_ONCE + 1)
+        if size > MOST_AT_ONCE or len(read) > MOST_AT_ONCE:
+            raise zipfile.BadZipFile(f"its list of parts, or a header, has more than {MOST_AT_ONCE:,} bytes")
+        return read
 
 
 def _part(archive: zipfile.ZipFile, name: str, what: str, needed: str) -> zipfile.ZipInfo:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,6 +31,8 @@ from compiler.runtime.block import Block, as_block
 
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
+
+MOST_NUMBERS = 1 << 32  # derivatives, a position's at a time: some ten processor seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +104,27 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
     d_model).
 
     layer: `mamba_ssm.Mamba`, `Mamba2`, a mixer of transformers' Mamba or Mamba-2, or our `S4DMixer`; compiled, trained
-    or random. ValueError for others.
+    or random. ValueError for others, and for more work than is tried (`check_work`).
     """
     scan = _scan_of(as_block(layer), u, channel, column)
+    check_work(*scan.x.shape)
     x = scan.x.clone().requires_grad_(True)
     state, states = torch.zeros((), dtype=torch.float64), []
-    for t in range(len(x)):
-        step = scan.delta(x[t])
-        state = torch.exp(-scan.rate * step) * state + step * scan.write(x[t]) * x[t, channel]
+    for here in x.unbind():  # x[t] would give a gradient as large as x for each t
+        step = scan.delta(here)
+        state = torch.exp(-scan.rate * step) * state + step * scan.write(here) * here[channel]
         states.append(state)
     rows = [torch.autograd.grad(h, x, retain_graph=True)[0].norm(dim=1) for h in states]
     return _beside(scan, torch.stack(rows), torch.stack(states).detach())
+
+
+def check_work(length: int, inputs: int) -> None:
+    """ValueError where the gradients of all states by all inputs, length² × inputs numbers, are more than is tried."""
+    if length * length * inputs > MOST_NUMBERS:
+        raise ValueError(
+            f"{length:,} positions of {inputs:,} channels take {length * length * inputs:,} derivatives, and "
+            f"{MOST_NUMBERS:,} are the most; {isqrt(MOST_NUMBERS // inputs):,} positions are possible here."
+        )
 
 
 def stack_sensitivity(stack: Stack, tokens: Tensor, block: int, channel: int = 0, column: int = 0) -> Sensitivity:

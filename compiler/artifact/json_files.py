@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.plain_files import LARGEST_FILE, check_plain
 
-LARGEST_FILE = 1 << 25  # bytes of one JSON file; the circuit of 4,096 keys in a vocabulary of 128,256 has 2^24
 MOST_OBJECTS = 1 << 17  # of one JSON value, each of which costs as much as some hundred bytes: 8 for each operation
 MOST_LISTS = 1 << 20
 
@@ -82,21 +82,8 @@ def shown(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def text_of(path: Path) -> str:
-    """The text of a file that anybody wrote; ValueError for what is none, or goes on beyond 2^25 bytes."""
-    with path.open("rb") as file:
-        content = file.read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise ValueError(f"{path} goes on beyond {LARGEST_FILE} bytes")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as reason:
-        raise ValueError(f"{path} is no text in UTF-8, at byte {reason.start}") from reason
-
-
 def _text(path: Path) -> str:
-    if not path.is_file():
-        raise CheckpointError(f"{path} is missing from the checkpoint.")
+    check_plain(path)
     check_size(path)
     return path.read_text("utf-8")
 

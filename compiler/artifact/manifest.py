@@ -15,6 +15,7 @@ from compiler.artifact.files import ANSWERS, CIRCUIT, GRAPH, MANIFEST, NUMBERS_F
 from compiler.artifact.json_files import canonical_json, check_size, read_json, shown
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.place import recover
+from compiler.artifact.plain_files import check_plain
 from compiler.artifact.schema import parse
 from compiler.language.language_said import language_said
 
@@ -268,20 +269,22 @@ def read_manifest(directory: str | Path) -> Manifest:
     return parse(Manifest, manifest_content(directory), MANIFEST)
 
 
-def check_files(directory: str | Path, manifest: Manifest) -> None:
-    """Raise CheckpointError unless every file beside this manifest is the one that was saved."""
+def check_files(directory: str | Path, manifest: Manifest, opens: bool = True) -> None:
+    """Raise CheckpointError unless every file beside this manifest is the one that was saved.
+
+    opens: whether the header of the weights is read first, which imports torch; for who only looks, it is not.
+    """
     for name in _sealed_names(manifest.promise.over_numbers, manifest.answers is not None, GRAPH in manifest.files):
         path, expected = Path(directory) / name, manifest.files.get(name)
         if expected is None:
             raise CheckpointError(f"{MANIFEST} has no hash of {name}.")
-        if not path.is_file():
-            raise CheckpointError(f"{path} is missing from the checkpoint.")
+        check_plain(path)
         if name != WEIGHTS:
             check_size(path)
         size = path.stat().st_size  # compared first, for a hash takes as long as the file is
         if size != expected.bytes:
             raise CheckpointError(f"{path} is damaged: bytes is {size}, expected {shown(expected.bytes, 80)}.")
-        if name == WEIGHTS:
+        if opens and name == WEIGHTS:
             from compiler.artifact.weights_file import read_metadata  # which imports torch
 
             read_metadata(path)  # before it is hashed: a header that tells of less than the file holds is refused
@@ -311,8 +314,9 @@ def _checkpoint_directory(directory: str | Path) -> Path:
         raise CheckpointError(f"{directory} does not exist.")
     if not directory.is_dir():
         raise CheckpointError(f"{directory} is a file, expected a checkpoint directory.")
-    if not (directory / MANIFEST).is_file():
+    if not (directory / MANIFEST).exists():
         raise CheckpointError(f"{directory} is not a checkpoint of ours: it has no {MANIFEST}.")
+    check_plain(directory / MANIFEST)
     return directory
 
 

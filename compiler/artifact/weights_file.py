@@ -14,6 +14,7 @@ from torch import Tensor
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import WEIGHTS, file_bytes
+from compiler.artifact.plain_files import check_plain
 
 _LENGTH = 8  # bytes in front of the header
 _LONGEST_HEADER = 100_000_000  # bytes, as the format has it
@@ -38,8 +39,7 @@ def read_metadata(weights: Path) -> dict[str, str] | None:
 
 def read_shapes(weights: Path) -> dict[str, tuple[int, ...]]:
     """Shape of every tensor in the file, from its header alone; CheckpointError where one is no float32."""
-    if not weights.is_file():
-        raise CheckpointError(f"{weights} is missing from the checkpoint.")
+    check_plain(weights)
     shapes = {}
     try:
         with safe_open(weights, framework="pt") as file:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST_STATES = 1 << 12
+MOST_LETTERS = 1 << 12  # each has a row of the embedding and one of the head, and is tried among all others
 YES, NO = "yes", "no"
 
 
@@ -60,6 +61,8 @@ def table_of(
     letters = tuple(dict.fromkeys(letter for row in transitions.values() for letter in row))
     if not letters:
         raise ValueError("the table has no letter, and at least one is needed")
+    if len(letters) > MOST_LETTERS:
+        raise ValueError(f"the table has {len(letters):,} letters, and {MOST_LETTERS:,} are the most")
     place = {state: i for i, state in enumerate(transitions)}
     if start not in place:
         raise ValueError(f"the start {start!r} is no state of the table; its states are {_some(transitions)}")

@@ -26,6 +26,7 @@ from compiler.artifact.manifest import (
     text_hash,
 )
 from compiler.artifact.place import check_place, recover, staging
+from compiler.artifact.plain_files import check_plain, text_of
 from compiler.artifact.save import write_tensors, write_text
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import TOKENIZER_FILES
@@ -67,10 +68,10 @@ def write(
 
     manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise.
     """
-    plain = {name: (source / name).read_text("utf-8") for name in BESIDE if (source / name).is_file()}
+    plain = {name: text_of(source / name) for name in BESIDE if (source / name).exists()}
     with staging(out) as place:
         for name in TEXTS:
-            write_text(place / name, (source / name).read_text("utf-8"))
+            write_text(place / name, text_of(source / name))
         write_weights(tensors, place)
         write_text(place / CARD, _card(manifest, level, noise))
         write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise)))
@@ -87,7 +88,7 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
     """Write the checkpoint that was disguised, every file as it was; CheckpointError where one would not be."""
     with staging(out) as place:
         for name in TEXTS:
-            write_text(place / name, (directory / name).read_text("utf-8"))
+            write_text(place / name, text_of(directory / name))
         for name, text in key.files.items():
             if name not in BESIDE:
                 raise DisguiseError(f"the key has a file {name!r:.60}, which no checkpoint of ours has.")
@@ -97,14 +98,22 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
 
 
 def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
-    """The manifest, as one without names, and the weights; DisguiseError where a file is missing or was changed."""
+    """The manifest, as one without names, and the weights; DisguiseError where the directory is no disguised checkpoint
+    (a plain one is none), and where a file is missing or was changed.
+    """
     content = read_json(directory / MANIFEST)
+    if not isinstance(content, dict) or content.get("format") != DISGUISED:
+        raise DisguiseError(f"{directory} is no disguised checkpoint; `construct disguise` makes one of a plain one.")
     claimed = content.pop("sha256", None)
     if claimed != text_hash(canonical_json(content)):
         raise DisguiseError(f"{directory / MANIFEST} was altered: its own hash does not fit it.")
-    for name, expected in content["files"].items():
-        if name not in SEALED_FILES or not (directory / name).is_file() or file_hash(directory / name) != expected:
-            raise DisguiseError(f"{directory / name} is missing or damaged: it is not the file that was written.")
+    files = content.get("files")
+    if not isinstance(files, dict) or files.keys() != set(SEALED_FILES):
+        raise DisguiseError(f"{directory / MANIFEST} must have the hashes of {', '.join(SEALED_FILES)}, and no others.")
+    for name, expected in files.items():
+        check_plain(directory / name)
+        if file_hash(directory / name) != expected:
+            raise DisguiseError(f"{directory / name} is damaged: it is not the file that was written.")
     entries = {name: content[name] for name in _KEPT if name in content}
     nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
     tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}

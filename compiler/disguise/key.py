@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.json_files import strict_value, text_of
+from compiler.artifact.json_files import strict_value
+from compiler.artifact.plain_files import text_of
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.steps import KINDS, Leg, Step, Tensors, undone
 

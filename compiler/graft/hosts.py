@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from compiler.artifact.json_files import shown, text_of
+from compiler.artifact.json_files import shown
+from compiler.artifact.plain_files import text_of
 from compiler.graft.errors import GraftError
 from compiler.graft.families import class_names, family_of, family_of_class
 from compiler.graft.families.family import BRANCH

@@ -87,6 +87,7 @@ def _length(given: str) -> int | None:
 
 def _given(regex: str | None, table: Path | None, name: str | None, letters: str) -> Any:
     """The table that one of the three options gives."""
+    from compiler.artifact.plain_files import text_of
     from compiler.automata.regex import regex_table
     from constructions.automata.automaton import read_table
     from constructions.automata.languages import named_table
@@ -102,12 +103,12 @@ def _given(regex: str | None, table: Path | None, name: str | None, letters: str
     if name is not None:
         return named_table(name)
     assert table is not None
-    if table.stat().st_size > _MOST_BYTES:
-        raise ValueError(f"--table {table} has {table.stat().st_size:,} bytes, and {_MOST_BYTES:,} are the most")
     try:
-        return read_table(table.read_text("utf-8"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"--table {table} is no text: {error.reason}") from error
+        return read_table(text_of(table, _MOST_BYTES))
+    except OSError as error:
+        raise ValueError(f"--table {table} cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:
+        raise ValueError(f"--table {table}: {error}") from error
 
 
 def register(app: typer.Typer) -> None:

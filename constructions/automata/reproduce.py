@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.json_files import text_of
+from compiler.artifact.plain_files import text_of
 from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.controls import TRAINED, trained
@@ -163,7 +163,14 @@ def kept_controls(keep: Path | None, trains: bool) -> dict[str, dict[str, Any]]:
 def _read(keep: Path | None) -> dict[str, Any]:
     if keep is None or not keep.exists():
         return {"rows": {}, "random": [], "controls": {}}
-    return {"controls": {}} | json.loads(text_of(keep))
+    try:
+        held = json.loads(text_of(keep))
+        whole = isinstance(held, dict) and isinstance(held["rows"], dict) and isinstance(held["random"], list)
+    except (ValueError, KeyError, RecursionError):
+        whole = False
+    if not whole:
+        raise ValueError(f"--keep {keep}: it holds no rows of languages; give another file.")
+    return {"controls": {}} | held
 
 
 def _write(keep: Path | None, held: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from compiler.artifact.manifest import Manifest, read_manifest
 from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
+from compiler.artifact.plain_files import check_plain
 from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
 from compiler.language.data import DataError, to_data
@@ -75,9 +76,10 @@ def verify_checkpoint(
     CheckpointError where the manifest cannot be read, or describes nothing that can be built.
     """
     read_manifest(directory)
-    if not (directory / WEIGHTS).is_file():  # by whose size it is decided how much may be built
-        gone = f"{directory / WEIGHTS} is missing from the checkpoint."
-        return Finding(None, None, [gone], gone, {})
+    try:
+        check_plain(directory / WEIGHTS)  # by whose size it is decided how much may be built
+    except CheckpointError as gone:
+        return Finding(None, None, [str(gone)], str(gone), {})
     built = rebuild(directory)
     if built.model is None:
         raise CheckpointError(

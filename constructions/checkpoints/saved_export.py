@@ -16,6 +16,7 @@ from compiler.artifact.files import CARD
 from compiler.artifact.json_files import read_json, shown
 from compiler.artifact.manifest import file_hash
 from compiler.artifact.model import Stack
+from compiler.artifact.plain_files import check_plain
 from compiler.artifact.schema import parse
 from compiler.export.directory import RECORD
 from compiler.export.mamba_ssm import WEIGHTS
@@ -55,8 +56,10 @@ def verify_export(
     if transformers:
         raise ValueError("--runtime transformers: it has no Mamba with gated MLPs; leave it out.")
     classes = mamba_classes()
-    if not (directory / WEIGHTS).is_file():  # by whose size it is decided how much may be built
-        gone = f"{directory / WEIGHTS} is missing, so nothing of it was run."
+    try:
+        check_plain(directory / WEIGHTS, "export")  # by whose size it is decided how much may be built
+    except CheckpointError as reason:
+        gone = f"{str(reason).rstrip('.')}, so nothing of it was run."
         return Finding(None, None, [gone], gone, {})
     built = rebuilt(directory, record, RECORD, WEIGHTS)
     gated = gated_language_model(built.compiled)
@@ -106,8 +109,10 @@ def _damage(directory: Path, record: ExportRecord) -> str | None:
         path = directory / name
         if name == CARD:
             continue
-        if not path.is_file():
-            return f"{path} is missing from the export."
+        try:
+            check_plain(path, "export")
+        except CheckpointError as gone:
+            return str(gone)
         if file_hash(path) != expected:
             return f"{path} is damaged: its SHA-256 is another than {RECORD} has."
     return None

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from compiler.artifact.manifest import inputs_of, manifest_content
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.manifest import check_files, inputs_of, manifest_content, read_manifest
 from constructions.automata import commands as commands_automata
 from constructions.command import (
     conformance,
@@ -208,13 +209,23 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
 
 @app.command()
 def inspect(directory: Directory, as_json: Json = False) -> None:
-    """Sizes, promise, and the names of lanes, channels and state columns of a checkpoint."""
-    manifest = manifest_content(directory)
-    manifest |= inputs_of(directory, manifest)
+    """Sizes, promise, and the names of lanes, channels and state columns, as they were recorded when it was saved.
+
+    Exit code 1 where a file is another than the one that the record is of; --json has why as "damage".
+    """
+    manifest, damage = manifest_content(directory), None
+    try:
+        check_files(directory, read_manifest(directory), opens=False)
+        manifest |= inputs_of(directory, manifest)
+    except CheckpointError as reason:
+        damage = str(reason)
     if as_json:
-        typer.echo(strict_json(manifest))
+        typer.echo(strict_json(manifest | {"damage": damage}))
     else:
-        display.show_manifest(manifest)
+        display.show_manifest(manifest, damage)
+    if damage is not None:
+        typer.echo(f"{damage} What is recorded of promise and proof is of other files.", err=True)
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from compiler.artifact.plain_files import check_replaced
 from constructions.command.display import BOLD, console, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json, write_whole
@@ -136,6 +137,7 @@ def _check_junit(path: Path, nothing_runs: bool) -> None:
         raise ValueError(f"--junit {path}: there is no folder {path.parent}.")
     if path.is_dir():
         raise ValueError(f"--junit {path} is a folder: name a file in it.")
+    check_replaced(path, f"--junit {path}")
 
 
 def _check_run(kernel: str, exact: Tested) -> None:

@@ -79,6 +79,12 @@ def working(name: str, quiet: bool) -> Iterator[Bars]:
         yield bars
 
 
+_RECORD = (
+    "recorded when it was saved, of files with the same hashes as those here; construct verify and construct prove "
+    "look at them anew:"
+)
+
+
 def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
     name = report.get("construction") or report["circuit"]
@@ -93,6 +99,11 @@ def show_report(report: dict) -> None:
     if report.get("export"):
         count = "{gated_mlps} of {layers} layers with a gated MLP, d_intermediate {d_intermediate}"
         console.print(f"as exported: {count.format(**report['export'])}")
+    if report.get("damage"):
+        console.print("promise, proof and verification: not shown, for they were recorded of other files")
+        return
+    if report.get("recorded"):
+        console.print(_RECORD)
     for line in _promise_lines(report):
         console.print(line)
     if report.get("verification"):
@@ -237,9 +248,12 @@ def show_list(rows: list[dict]) -> None:
     console.print(table)
 
 
-def show_manifest(manifest: dict) -> None:
-    """A checkpoint: sizes, promise, and the names that its weights carry, with what stands there."""
-    show_report(manifest | {"out": None})
+def show_manifest(manifest: dict, damage: str | None = None) -> None:
+    """A checkpoint: sizes, promise, and the names that its weights carry, with what stands there.
+
+    damage: why its files are not those that the manifest is of; then what it claims of them is not shown.
+    """
+    show_report(manifest | {"out": None, "recorded": True, "damage": damage})
     table = Table("part", "name", "what it holds", title="names in the weights")
     meanings = manifest.get("meanings") or {"lanes": [], "blocks": [{}] * len(manifest["blocks"])}
     _add_names(table, "lanes", manifest["lanes"], meanings["lanes"])

@@ -79,9 +79,9 @@ def _printer() -> Callable[[int, str], None]:
 
 def _lines(file: Path | None) -> list[str]:
     """The prompts of a file; lines without a token count for nothing."""
-    from compiler.artifact.json_files import text_of
+    from compiler.artifact.plain_files import text_of
 
-    return [line for line in text_of(file).splitlines() if line.split()] if file else []
+    return [line.removesuffix("\r") for line in text_of(file).split("\n") if line.split()] if file else []
 
 
 def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) -> None:

@@ -169,7 +169,8 @@ def _circuit(what: str, target: str = "mamba") -> Circuit:
 
 def token_map(path: Path | None, host: Path) -> dict[str, Any]:
     """Letters and the id of the host's token, or for a list the ids; names are looked up in the host's tokenizer."""
-    from compiler.artifact.json_files import strict_value, text_of
+    from compiler.artifact.json_files import strict_value
+    from compiler.artifact.plain_files import text_of
 
     if path is None:
         return {}

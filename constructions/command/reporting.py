@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
+from compiler.artifact.plain_files import check_replaced
 from constructions.command.display import console
 
 
@@ -39,7 +40,8 @@ def _finite(value: Any) -> Any:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """All of the file or nothing."""
+    """All of the file or nothing; ValueError where something else than a plain file stands there."""
+    check_replaced(path, str(path))
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, "utf-8", newline="\n")
     partial.replace(path)

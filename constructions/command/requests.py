@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.artifact.place import check_place
+from compiler.artifact.plain_files import check_replaced
 
 if TYPE_CHECKING:
     from constructions.construction import Construction
@@ -48,7 +49,7 @@ def _other_parameters(directory: Path, construction: Construction) -> str:
 
     "" for nothing, or no checkpoint.
     """
-    from compiler.artifact.json_files import text_of
+    from compiler.artifact.plain_files import text_of
 
     try:
         manifest = json.loads(text_of(directory / "construction.json"))
@@ -92,6 +93,7 @@ def file_path(path: Path, option: str) -> Path:
     """The path, where a file can be written there; ValueError in one sentence otherwise."""
     if path.is_dir():
         raise ValueError(f"{option} {path} is a directory, and a file is needed.")
+    check_replaced(path, f"{option} {path}")
     if path.exists() and not os.access(path, os.W_OK):
         raise ValueError(f"{option} {path} may not be written.")
     if not path.parent.is_dir():

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from compiler.artifact.plain_files import text_of
 from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, working
@@ -83,6 +84,19 @@ def score(
     console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))
 
 
+def _kept(keep: Path) -> list[dict[str, Any]]:
+    """The rows of a file, [] where there is none yet; ValueError for one that holds something else."""
+    if not keep.exists():
+        return []
+    try:
+        rows = json.loads(text_of(keep))["rows"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        rows = None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"--keep {keep}: it holds no rows of scores; give another file.")
+    return rows
+
+
 def score_table(
     place: Annotated[Path, typer.Argument(help="directory for the models; those that are there are used again")],
     keep: Annotated[Path, typer.Option(help="JSON file of results; those that are there are not run again")],
@@ -90,6 +104,8 @@ def score_table(
     seed: Seed = 0,
 ) -> None:
     """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
+    if page is not None:
+        text_of(page)  # refused now, not behind the runs
     with progress(quiet=False) as bars:
         with bars.stage("start PyTorch"):
             from constructions.scoring import table
@@ -97,7 +113,7 @@ def score_table(
             from constructions.scoring.twin import STEPS
         place.mkdir(parents=True, exist_ok=True)
         advance = bars("score", len(table.CIRCUITS) * len(table.KINDS) * (1 + len(METHODS)))
-        known = json.loads(keep.read_text("utf-8"))["rows"] if keep.exists() else []
+        known = _kept(keep)
         found: dict[str, Any] = {"rows": [], "twins": []}
         for row in table.rows(place, seed, STEPS, known, advance):
             found["rows"].append(row)
@@ -106,5 +122,5 @@ def score_table(
         found["twins"] = table.twin_rows(place, seed, STEPS)
         write_whole(keep, json.dumps(found, indent=1, sort_keys=True) + "\n")
     if page is not None:
-        write_whole(page, table.on_page(page.read_text("utf-8"), found))
+        write_whole(page, table.on_page(text_of(page), found))
     console.print(f"{len(found['rows'])} rows: {keep}")

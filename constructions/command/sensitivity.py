@@ -100,7 +100,9 @@ def _random(kind: Kind, d_model: int, d_state: int, length: int, seed: int) -> t
 
     from compiler.runtime.real_modules import block_classes
     from compiler.targets.s4d.mixer import S4DMixer
+    from verify.sensitivity import check_work
 
+    check_work(length, 2 * d_model)  # before the layer is drawn
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if kind == "s4d":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compiler.own_file import module_of
+from compiler.own_file import check_own, module_of
 from constructions.registry import CONSTRUCTIONS, families
 from verify.arguments import run_own
 
@@ -66,8 +66,9 @@ def value_of(what: str):
 
 def run_file(path: Path):
     """The module of a user's file; ValueError, in one sentence, where there is none or it stops."""
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(f"there is no file {path}.")
+    check_own(path)
     return run_own(str(path), module_of, path, file=str(path))
 
 

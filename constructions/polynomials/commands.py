@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Samples = Annotated[int, typer.Option(min=1, help="random inputs to measure on")]
 Length = Annotated[int, typer.Option(min=0, help="number of inputs x1 … xL (0: as many as occur)")]
+_MATRICES = ("W_Q", "W_K", "W_V")
 S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
 Transition = Annotated[
     Literal["linear", "squashed", "taylor", "taylor-3", "exponential"],
@@ -158,10 +159,14 @@ def linear_attention_command(
         check_out(out, force)
         from constructions.polynomials import linear_attention
 
-        head = linear_attention.random_head(d, d_k, d_v, seed) if weights is None else _loaded(weights)
-        random = linear_attention.LinearAttention(d, d_k, d_v, length=length, seed=seed)
-        made = random if weights is None else linear_attention.LinearAttention.of(head, length)
-        made.check_sizes()
+        if weights is None:
+            made = linear_attention.LinearAttention(d, d_k, d_v, length=length, seed=seed)
+            made.check_sizes()  # before anything is drawn
+            head = made.head
+        else:
+            head = _loaded(weights)
+            made = linear_attention.LinearAttention.of(head, length)
+            made.check_sizes()
         result = linear_attention.report(head, length, seed)
         saved = checkpoint(made, out, force, bars)
     targets = [result["polynomial_s6"], result["mamba"], result["mamba"]["given_weights"]]
@@ -207,13 +212,23 @@ def _good(result: dict[str, Any]) -> bool:
 def _loaded(path: Path) -> linear_attention.Head:
     from constructions.polynomials import linear_attention
 
-    arrays = read_arrays(path, ("W_Q", "W_K", "W_V"), f"--weights {path}")
-    matrices = [np.asarray(array, dtype=float) for array in arrays]
-    if not all(np.isfinite(m).all() for m in matrices):
-        raise ValueError(f"--weights {path} holds weights that are infinite or no numbers.")
-    head = linear_attention.Head(*matrices)
+    arrays = read_arrays(path, _MATRICES, f"--weights {path}")
+    wide = next((size for array in arrays for size in array.shape if size > linear_attention.MOST_WIDTH), None)
+    if wide is not None:  # before anything is copied
+        raise ValueError(
+            f"--weights {path}: a matrix has {wide:,} rows or columns, and {linear_attention.MOST_WIDTH} are the most."
+        )
+    head = linear_attention.Head(*(np.asarray(array, dtype=float) for array in arrays))
     if not head.query.size or not head.value.size:
         raise ValueError(f"--weights {path}: a matrix is empty, and each of d, d_k and d_v must be 1 or more.")
+    for name, matrix in zip(_MATRICES, (head.query, head.key, head.value), strict=True):
+        wrong = np.argwhere(~(np.abs(matrix) <= linear_attention.LARGEST_WEIGHT))  # true of NaN too
+        if len(wrong):
+            i, j = wrong[0]
+            raise ValueError(
+                f"--weights {path}: {name}[{i}, {j}] is {matrix[i, j]:g}, and numbers from "
+                f"{-linear_attention.LARGEST_WEIGHT:g} to {linear_attention.LARGEST_WEIGHT:g} are needed."
+            )
     return head
 
 

@@ -37,6 +37,7 @@ from verify.tasks.numbers import ROWS, AnyNumbers, NumberBatch, NumberTask, size
 
 LINEAR = Linear()
 LARGEST_INPUT = 16.0
+MOST_WIDTH = 512
 LARGEST_WEIGHT = 2.0**40  # products of three, summed, stay far inside the range of float32
 WEIGHTS_ROUNDED = 3.01 * 2.0**-24  # of a product of three weights, each rounded to float32
 
@@ -123,9 +124,9 @@ class LinearAttention(NumericConstruction):
     name: ClassVar[str] = "linear-attention"
     theorem: ClassVar[str] = "On the Expressivity of Selective State-Space Layers, Lemma 2, on real Mamba"
 
-    d: int = parameter("width of the tokens", default=4, most=512)
+    d: int = parameter("width of the tokens", default=4, most=MOST_WIDTH)
     d_k: int = parameter("width of keys and queries", default=4, most=256)
-    d_v: int = parameter("width of the values", default=4, most=512)
+    d_v: int = parameter("width of the values", default=4, most=MOST_WIDTH)
     weights: str = parameter("W_Q, W_K and W_V as JSON; none: random integers", default="")
     length: int = parameter("positions", default=32, most=1 << 20)
 

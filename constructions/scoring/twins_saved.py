@@ -12,6 +12,7 @@ from compiler.artifact.files import ANSWERS, CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
 from compiler.artifact.place import check_place, staging
+from compiler.artifact.plain_files import check_plain
 from compiler.artifact.save import write_text
 from compiler.artifact.tokenizer import TOKENIZER_FILES
 from constructions.scoring.twin import Faithfulness, Twin
@@ -56,8 +57,9 @@ def read_twin(directory: Path) -> tuple[Twin, dict[str, Any]]:
     if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
         raise CheckpointError(f"{directory / TWIN} is no record of a twin of ours.")
     for name, expected in record["files"].items():
-        if not (directory / name).is_file() or file_hash(directory / name) != expected:
-            raise CheckpointError(f"{directory / name} is missing or damaged: it is not the file that was written.")
+        check_plain(directory / name)
+        if file_hash(directory / name) != expected:
+            raise CheckpointError(f"{directory / name} is damaged: it is not the file that was written.")
     model = AutoModelForCausalLM.from_pretrained(directory, dtype="float32").eval()
     measured = None if record["measured"] is None else Faithfulness(**record["measured"])
     return Twin(model, record["lanes"], record["rest"], record["seed"], record["steps"], measured), record["of"]

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.place import locked
+from compiler.artifact.plain_files import opened
 from constructions.shards.shard import Place, Shard
 
+_MOST_BYTES = 1 << 30  # of a table
 _RUN = b"run"
 _COLUMNS = ("part", "first", "count", "result")
 
@@ -40,6 +42,7 @@ class Table:
             raise ValueError("a table of results needs pyarrow: pip install 'mamba-constructions[workers]'") from None
         if not path.exists():
             return {}
+        opened(path, _MOST_BYTES).close()
         try:
             table = parquet.read_table(path)
             held = json.loads((table.schema.metadata or {}).get(_RUN, b"{}"))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.json_files import text_of
+from compiler.artifact.plain_files import text_of
 from constructions.command.reporting import write_whole
 from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Row, cases

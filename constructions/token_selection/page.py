@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from constructions.command.reporting import strict_json
+from compiler.artifact.plain_files import text_of
+from constructions.command.reporting import strict_json, write_whole
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy
@@ -104,6 +105,6 @@ def reproduce(path: Path | None, plot: Path | None, files: TableFiles, as_json: 
     with display.working("token-selection", quiet=as_json):
         found = rows()
     if path is not None:
-        path.write_text(with_table(path.read_text("utf-8"), found), "utf-8")
+        write_whole(path, with_table(text_of(path), found))
     files.write_records(WHAT["token-selection"], found)
     typer.echo(strict_json(found) if as_json else table(found))

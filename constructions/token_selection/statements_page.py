@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.json_files import shown, text_of
+from compiler.artifact.json_files import shown
+from compiler.artifact.plain_files import text_of
 from constructions.command.reporting import strict_json, write_whole
 from constructions.copy_dp.places import Arch
 from constructions.experiments.names import WHAT
@@ -117,10 +118,12 @@ def reproduce(
 
     from constructions.command import display
 
+    if page is not None:
+        text_of(page)  # refused now, not behind the runs
     with display.progress(quiet=as_json) as bars:
         rows = run(only, samples, seed, keep, bars("statements", len(chosen(only))))
     if page is not None:
-        write_whole(page, with_table_at(HEAD, page.read_text("utf-8"), table(kept_rows(keep))))
+        write_whole(page, with_table_at(HEAD, text_of(page), table(kept_rows(keep))))
     told: list[dict[str, Any]] = [asdict(row) for row in rows]
     files.write_records(WHAT["statements"], told)
     typer.echo(strict_json(told) if as_json else table(rows))

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.json_files import shown, text_of
+from compiler.artifact.json_files import shown
+from compiler.artifact.plain_files import text_of
 from constructions.command.reporting import write_whole
 
 ASKED = 200  # sequences that a saved model is asked

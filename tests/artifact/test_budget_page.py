@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from compiler.artifact.json_files import LARGEST_FILE
+from compiler.artifact.plain_files import LARGEST_FILE
 from compiler.language.data import budget as ours
 from constructions.checkpoints import saved
 from verify.checker import budget as checkers

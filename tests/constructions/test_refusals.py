@@ -277,8 +277,9 @@ def test_files_that_never_end_or_are_no_text(refused, tmp_path: Path, monkeypatc
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "config.json").write_text(DEEP)
     assert "it is no host" in refused("graft", "host", "same", "--out", "out")
-    monkeypatch.setattr("compiler.artifact.json_files.LARGEST_FILE", 1 << 16)
-    assert "/dev/zero goes on beyond 65536 bytes" in refused("generate", "same", "--file", "/dev/zero")
+    monkeypatch.setattr("compiler.artifact.plain_files.LARGEST_FILE", 1 << 16)
+    (tmp_path / "long").write_text("a" * ((1 << 16) + 1))
+    assert "long: it has more than 65,536 bytes" in refused("generate", "same", "--file", "long")
 
 
 def test_too_little_memory_is_one_sentence(capsys) -> None:

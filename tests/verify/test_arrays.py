@@ -70,7 +70,7 @@ BAD = {
     "one name twice": (twice(".npy", ".npy"), "has more than one array"),
     "text": (lambda path: path.write_text("hello"), "no .npz file"),
     "nothing": (lambda path: path.write_bytes(b""), "no .npz file"),
-    "directory": (lambda path: path.mkdir(), "cannot be read: is a directory"),
+    "directory": (lambda path: path.mkdir(), "cannot be read: it is a directory"),
     "missing": (lambda path: None, "cannot be read: no such file"),
     "cut": (cut, "no .npz file"),
     "other arrays": (lambda path: np.savez(path, a=np.ones(2)), "has no array"),
@@ -98,8 +98,8 @@ DATA = {
 }
 WEIGHTS = {
     "empty": (each(lambda: np.zeros((0, 3), int)), "a matrix is empty"),
-    "NaN": (arrays(W_Q=np.full((2, 3), np.nan)), "infinite or no numbers"),
-    "infinite": (arrays(W_V=np.full((2, 3), np.inf)), "infinite or no numbers"),
+    "NaN": (arrays(W_Q=np.full((2, 3), np.nan)), "is nan, and numbers from"),
+    "infinite": (arrays(W_V=np.full((2, 3), np.inf)), "is inf, and numbers from"),
     "shapes": (arrays(W_K=np.ones((3, 3))), "have the shapes (2, 3), (3, 3), (2, 3)"),
 }
 
