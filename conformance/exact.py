@@ -11,6 +11,7 @@ Letters: b batch, l length, d channels, n state columns, h heads, p channels of 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import isqrt
@@ -175,7 +176,9 @@ def _steps(kind: Kind, delta: Numbers, bias: Numbers | None, softplus: bool) -> 
 
 
 def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Numbers]:
-    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, g, n), A (d, n or 1)."""
+    """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, g, n), A (d, n or 1).
+    Channel i reads group i // (d/g).
+    """
     batch, _, channels = u.shape
     h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=object) if initial is None else initial
     with localcontext(Near.context):
@@ -183,7 +186,7 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
             y, h = _in_units(kind, u, delta, A, B, C, h, seq_idx)
         else:
             decay = _each(kind.exp, delta[..., None] * A)
-            y, h = _walked(decay, (delta * u)[..., None] * _spread(B, channels), C, h, kind.of(0), seq_idx)
+            y, h = _walked(decay, delta * u, B, C, h, kind.of(0), seq_idx)
         y = y if D is None else y + D * u
         y = y if z is None else y * _each(kind.silu, z)
     return y, h
@@ -201,7 +204,7 @@ def _in_units(kind, u, delta, A, B, C, h, seq_idx) -> tuple[Numbers, Numbers]:
     most = max(top(delta) * top(A), summed * max(top(C), 1) * max(B.shape[-1], 1))
     u, delta, A, B, C, h = (m.astype(np.int64 if most < 2**62 else object) for m in (u, delta, A, B, C, h))
     decay = _each(lambda x: kind.exp(Fraction(x, b * c)), delta[..., None] * A).astype(u.dtype)
-    y, h = _walked(decay, (delta * u)[..., None] * _spread(B, u.shape[2]), C, h, 0, seq_idx)
+    y, h = _walked(decay, delta * u, B, C, h, 0, seq_idx)
     plain = lambda x, unit: Fraction(x, unit) if x % unit else x // unit
     return _each(lambda x: plain(x, unit * e), y), _each(lambda x: plain(x, unit), h)
 
@@ -217,21 +220,16 @@ def _whole(values: Numbers) -> tuple[Numbers, int]:
     return out, unit
 
 
-def _spread(m: Numbers, channels: int) -> Numbers:
-    """(b, l, g, n) → (b, l, d, n): channels / g neighbours read one group."""
-    return m.repeat(channels // m.shape[2], axis=2)
-
-
-def _walked(decay, written, C, h, zero, seq_idx) -> tuple[Numbers, Numbers]:
-    """h ← decay h + written, y = C·h, one position after the other. C (b, l, g, n)."""
-    C = _spread(C, written.shape[2])
-    y = np.empty(written.shape[:-1], dtype=written.dtype)
+def _walked(decay, written, B, C, h, zero, seq_idx) -> tuple[Numbers, Numbers]:
+    """h ← decay h + written B, y = C·h, one position after the other: written (b, l, d), B and C (b, l, g, n)."""
+    y = np.empty(written.shape, dtype=written.dtype)
+    of_each = written.shape[2] // B.shape[2]
     for t in range(written.shape[1]):
         if seq_idx is not None and t:
             begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
             h = np.where(begins[:, None, None], zero, h)
-        h = decay[:, t] * h + written[:, t]
-        y[:, t] = (h * C[:, t]).sum(axis=-1)
+        h = decay[:, t] * h + written[:, t, :, None] * B[:, t].repeat(of_each, axis=1)
+        y[:, t] = (h * C[:, t].repeat(of_each, axis=1)).sum(axis=-1)
     return y, h
 
 
@@ -290,33 +288,59 @@ def delta_rule(
     S ← exp(g)·S, then S ← S + β k (v − Sᵀk)ᵀ, y = Sᵀq/√d_k (b, l, h, d_v), last_state S. Head i reads q and k of head
     i // (h/n).
     """
-    (batch, length, heads, _), d_k = v.shape, k.shape[-1]
+    (batch, _, heads, _), d_k = v.shape, k.shape[-1]
     spread = lambda m: _unit(kind, numbers(m, kind), use_qk_l2norm_in_kernel).repeat(heads // m.shape[2], axis=2)
     queries, keys = spread(q), spread(k)
-    values, decays, betas = (numbers(m, kind) for m in (v, g, beta))
+    values, decays, betas = numbers(v, kind), _each(kind.exp, numbers(g, kind)), numbers(beta, kind)
     root = kind.norm_factor(kind.of(d_k), 0.0)
     state = np.full((batch, heads, d_k, v.shape[-1]), kind.of(0), dtype=object)
     state = state if initial_state is None else numbers(initial_state, kind)
-    y = np.empty(tuple(v.shape), dtype=object)
-    for t in range(length):
-        if t and seq_idx is not None:
-            begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
-            state = np.where(begins[:, None, None, None], kind.of(0), state)
-        state = _each(kind.exp, decays[:, t])[..., None, None] * state
+    operands = (queries, keys, values, decays, betas, state)
+    begins = None if seq_idx is None else (seq_idx[:, 1:] != seq_idx[:, :-1]).numpy()
+    if all(set(map(type, m.reshape(-1).tolist())) <= {int} for m in operands):
+        with suppress(OverflowError):
+            y, state = _written(0, begins, *(m.astype(np.int64) for m in operands))
+            return {"y": _each(lambda total: total * root, y), "last_state": state.astype(object)}
+    y, state = _written(kind.of(0), begins, *operands)
+    return {"y": y * root, "last_state": state}
+
+
+def _written(zero, begins, queries, keys, values, decays, betas, state) -> tuple[Numbers, Numbers]:
+    """S ← d S, S ← S + β k (v − Sᵀk)ᵀ, y = Sᵀq, one position after the other. begins: (b, l − 1) whether the next
+    position begins a document. OverflowError where whole numbers of 64 bits might not do.
+    """
+    y = np.empty(values.shape, dtype=values.dtype)
+    for t in range(values.shape[1]):
+        if t and begins is not None:
+            state = np.where(begins[:, t - 1, None, None, None], zero, state)
+        state = decays[:, t, :, None, None] * state
+        if state.dtype == np.int64:
+            _check_room(state, keys[:, t], queries[:, t], values[:, t], betas[:, t])
         held = (state * keys[:, t, :, :, None]).sum(axis=2)
         change = betas[:, t, :, None] * (values[:, t] - held)
         state = state + keys[:, t, :, :, None] * change[:, :, None]
-        y[:, t] = (state * queries[:, t, :, :, None]).sum(axis=2) * root
-    return {"y": y, "last_state": state}
+        y[:, t] = (state * queries[:, t, :, :, None]).sum(axis=2)
+    return y, state
+
+
+def _check_room(state, key, query, value, beta) -> None:
+    """OverflowError unless a position's sums stay below 2^62, whatever their signs."""
+    held, k, q, v, b = (int(np.abs(m).max()) for m in (state, key, query, value, beta))
+    after = held + k * b * (v + state.shape[2] * held * k)
+    if state.shape[2] * after * max(q, 1) >= 1 << 62:
+        raise OverflowError
 
 
 def _unit(kind: Any, m: Numbers, normed: bool) -> Numbers:
     if not normed:
         return m
-    return _plain(m * _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None])
+    factor = _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None]
+    if not issubclass(kind, Exact):
+        return m * factor
+    above, below = _each(lambda f: f.numerator, factor), _each(lambda f: f.denominator, factor)
+    return _quotient(m * above, below)
 
 
-def _plain(values: Numbers) -> Numbers:
-    """Fractions that are integers as integers, which are added some ten times faster."""
-    plain = lambda x: x.numerator if type(x) is Fraction and x.denominator == 1 else x
-    return np.frompyfunc(plain, 1, 1)(values)
+def _quotient(above: Numbers, below: Numbers) -> Numbers:
+    """Integers where they are integers, which are added some ten times faster than fractions."""
+    return np.frompyfunc(lambda a, b: a // b if a % b == 0 else Fraction(a) / b, 2, 1)(above, below)

@@ -108,8 +108,7 @@ class Kernel:
         given = laid_out(self.op, case, inputs)
         with _untouched(given):
             found = self.call(**given, **known, **flags)
-        if not isinstance(found, tuple):
-            found = (found,)
+        found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:

@@ -67,10 +67,10 @@ class Case:
     def wrong(self, name: str, result: Tensor) -> Tensor:
         """Which entries of a result are wrong: bool, the result's shape; NaN is wrong.
 
-        What is exact is rounded once to the result's dtype. In float64 softplus(32) is 32 + 1.3e-14, and a key of the
-        length 1024 over √(1024² + 1e-6) has the length 1 − 5e-13. So a kernel that computes in it leaves that where
-        terms cancel, and no 0, and everywhere if it returns float64, where exp(−256) is 6.6e-112 and no 0 either; this
-        is not wrong. Raises ValueError where the result
+        What is exact is rounded once to the result's dtype; a result in float64 is rounded to float32 first. In float64
+        softplus(32) is 32 + 1.3e-14, and a key of the length 1024 over √(1024² + 1e-6) has the length 1 − 5e-13. So a
+        kernel that computes in it leaves that where terms cancel, and no 0, and exp(−256) is 6.6e-112 and no 0 either;
+        this is not wrong. Raises ValueError where the result
         is no dense tensor, or has another shape, a dtype narrower than that of the operands, or one of no real floats;
         or where the last state, which is float32 beside any operands, is narrower (the window of a convolution is x).
         """
@@ -88,10 +88,11 @@ class Case:
             raise ValueError(f"{name} is {result.dtype}, but the operands are {given}.")
         if name == "last_state" and self.op != "conv" and result.dtype.itemsize < 4:
             raise ValueError(f"{name} is {result.dtype}, but a state must be float32, whatever the operands are.")
-        found = result.detach().double().cpu()
+        kept = torch.float32 if result.dtype == torch.float64 else result.dtype
+        found = result.detach().to(kept).double().cpu()
         if name in self.tolerance:
             return ~((found - expected).abs() <= self.tolerance[name])
-        right = found == expected.float().to(result.dtype).double()
+        right = found == expected.float().to(kept).double()
         used = {*self.inputs, *(option for option, value in self.options.items() if value)}
         if beside := max((bound for name, bound in _BESIDE.items() if name in used), default=0.0):
             seen = (expected == 0) | (result.dtype == torch.float64)

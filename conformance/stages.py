@@ -19,7 +19,7 @@ STAGES = {
     "precision": "each operand of 12 bits, states of 23 and steps of 24: no TF32, bfloat16 or float16 inside",
     "accuracy": "exp, softplus and silu along their curves, and a half-life, to a stated tolerance",
     "dtype": "bfloat16 and float16 operands beside a float32 state",
-    "one rounding": "beside these operands nothing is rounded but y: no sum, no product, no Δ, no D",
+    "one rounding": "beside these nothing is rounded but y: no sum, product, Δ or D; not asked of the delta rule",
     "crossing": "any three options together, at lengths around every usual chunk",
     "circuit": "operands of compiled circuits",
 }

@@ -7,9 +7,12 @@ Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interru
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import sys
+from pathlib import Path
+from typing import TextIO
 
 _YOUNG = 20_000  # objects; what is imported and compiled stays, and is gone over in vain at each 700
 
@@ -17,6 +20,7 @@ _YOUNG = 20_000  # objects; what is imported and compiled stays, and is gone ove
 def main() -> None:
     """Run the command line; nothing heavy is imported before this, so that an early Ctrl-C is met here too."""
     gc.set_threshold(_YOUNG)
+    sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
         code = _run()
         sys.stdout.flush()
@@ -28,6 +32,11 @@ def main() -> None:
     if code == 130:
         print("interrupted", file=sys.stderr)
     raise SystemExit(code)
+
+
+def _open(stream: TextIO | None) -> TextIO:
+    """The stream, or one that nobody reads where it was closed before the program began (`>&-`)."""
+    return stream if stream is not None else Path(os.devnull).open("w")
 
 
 def _run() -> int:
@@ -69,17 +78,22 @@ def _refused(error: Exception) -> int:
     from verify.certificates.certificate import Violated
 
     if isinstance(error, Violated):
-        print(f"the certificate fails: {error}", file=sys.stderr)
-        return 1
+        return _told(f"the certificate fails: {error}", 1)
     if isinstance(error, OSError) and error.filename is not None:
-        print(f"{error.filename}: {(error.strerror or str(error)).lower()}.", file=sys.stderr)
-    elif isinstance(error, MemoryError):
+        return _told(f"{error.filename}: {(error.strerror or str(error)).lower()}.", 2)
+    if isinstance(error, MemoryError):
         size = re.search(r"[\d.]+ \w*B\b", str(error))
         at_once = f" ({size[0]} for one array)" if size else ""
-        print(f"there is not enough memory for this{at_once}; choose smaller sizes.", file=sys.stderr)
-    else:
-        print(str(error) or f"this is refused without a reason ({type(error).__name__}).", file=sys.stderr)
-    return 2
+        return _told(f"there is not enough memory for this{at_once}; choose smaller sizes.", 2)
+    return _told(str(error) or f"this is refused without a reason ({type(error).__name__}).", 2)
+
+
+def _told(sentence: str, code: int) -> int:
+    """A sentence for people, and with --json an object for programs; the exit code."""
+    print(sentence, file=sys.stderr)
+    if "--json" in sys.argv:
+        print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False))
+    return code
 
 
 def _misused(error) -> int:
@@ -90,8 +104,7 @@ def _misused(error) -> int:
         return 2
     path = context.command_path if context else "construct"
     said = error.format_message().rstrip(".").replace("Value error, ", "")
-    print(f"{said}; `{path} --help` shows what there is.", file=sys.stderr)
-    return error.exit_code
+    return _told(f"{said}; `{path} --help` shows what there is.", error.exit_code)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("window", "silu", "silu after the bias", 9, bias=True, silu=True)
     yield _conv("window", "swish", "swish, another name of silu", 9, bias=True, silu=True, activation="swish")
     yield _conv("batch", "batch", "rows of a batch do not meet", 7, batch=3, bias=True)
-    yield _conv("batch", "17 rows", "rows beyond a tile of 16", 5, batch=17)
+    yield _conv("batch", "33 rows", "rows beyond a tile of 32", 5, batch=33)
+    yield _conv("window", "four positions", "as many positions as taps", 4, bias=True)
     yield _conv("occupancy", "300 channels", "channels beyond blocks of 128 and 256", 5, channels=300, bias=True)
     yield _conv("occupancy", "odd sizes", "the last channel of a tile", 6, channels=67, bias=True)
     yield _conv("last state", "short", "a window kept from fewer inputs than taps", 2, last=True)
@@ -47,7 +48,10 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
     yield _conv("dtype", "float16, window", "a window kept in float16", 9, last=True, dtype=torch.half, wide="x")
     curve = "silu to a few units in the last place"
-    yield _conv("accuracy", "curve of silu", curve, len(GATES), x=GATES, silu=True, near=16 * ULP)
+    for name in ("silu", "swish"):
+        yield _conv(
+            "accuracy", f"curve of {name}", curve, len(GATES), x=GATES, silu=True, near=16 * ULP, activation=name
+        )
     for dtype, of in ((dtype, name_of(dtype)) for dtype in (BF16, torch.half)):
         asks = "a sum is not rounded before its silu"
         gates = [gate / 3 for gate in GATES if abs(gate) < 8]
@@ -130,8 +134,11 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
         yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=UNITS)
     given = "epsilon as it is given, and not 1e-5"
     yield _norm("norm", "another epsilon", given, [2.0**-4], near=UNITS, epsilon=1e-3)
-    positions = 2.0 ** (torch.arange(67) % 5)[:, None]
-    yield _norm("batch", "rows", "each position has its own mean, beyond a block of 64 too", [2.0**10], rows=positions)
+    for before in (False, True):
+        name = f"another epsilon, gate {'after' if before else 'before'}"
+        yield _norm("norm", name, given, [2.0**-9], near=16 * ULP, epsilon=1e-3, z=True, before=before)
+    positions = 2.0 ** (torch.arange(133) % 5)[:, None]
+    yield _norm("batch", "rows", "each position has its own mean, beyond a block of 128 too", [2.0**10], rows=positions)
     levels = [2.0**8, 2.0**12]
     yield _norm("groups", "two groups", "each group has its own mean", levels, group_size=8)
     levels = [2.0**14, 2.0**9, 2.0**12, 2.0**10]
@@ -165,6 +172,10 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
         yield _norm(
             "one rounding", f"{of}, gate after", asks, [1.0], z=True, before=True, gates=(33.0, 45.0, 63.0), **more
         )
+        asks = "what is gated is not rounded before its mean, nor is silu(z)"
+        yield _norm(
+            "one rounding", f"{of}, gate before", asks, [1.0], z=True, gates=(1.5, 2.75, 3.5), in_turn=True, **more
+        )
 
 
 _WIDEST = 4096  # channels of a layer
@@ -183,12 +194,14 @@ def _norm(
     z: bool = False,
     before: bool = False,
     gates: Sequence[float] = (32.0, 64.0),
+    in_turn: bool = False,
     near: float = 0.0,
     epsilon: float = 1e-5,
     dtype: torch.dtype = torch.float32,
     wide: str = "",
 ) -> Case:
-    """x is ± its group's level everywhere, times `rows` (rows, 1 or width). gates: z of one position after the other.
+    """x is ± its group's level everywhere, times `rows` (rows, 1 or width). gates: z of one position after the other;
+    in_turn: and of one channel after the other.
 
     near: how far y may be from it, as a part of it. wide: the operand whose numbers have 12 bits, or all of the dtype.
     """
@@ -199,7 +212,8 @@ def _norm(
     inputs = {"x": (draw.integers((len(rows), width), 1) * level * rows)[None]}
     inputs["weight"] = draw.integers((width,), 9) if weight else torch.ones(width)
     if z:
-        inputs["z"] = torch.tensor(gates)[torch.arange(len(rows)) % len(gates)][None, :, None].expand(1, -1, width)
+        places = torch.arange(len(rows))[:, None] + torch.arange(width) * in_turn
+        inputs["z"] = torch.tensor(gates)[places % len(gates)][None]
     if wide:
         inputs[wide] = draw.wide(wide, inputs[wide], dtype)
     options = {"eps": epsilon, "group_size": group_size or width, "norm_before_gate": before}

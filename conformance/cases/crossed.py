@@ -1,8 +1,9 @@
 """Exact cases in which any three options of an operation meet: what works alone may fail together.
 
-Rows come from `covering`, twice: with lengths around every usual size of a chunk and few channels, and with sizes
-beyond a tile and few positions. Options that a kernel does not take are left out of its rows, which then cover what is
-left. Every term of a result is a multiple of one power of two, so that bfloat16 and half hold it without rounding.
+Rows come from `covering`, three times: with lengths around every usual size of a chunk and few channels; with sizes
+beyond a tile and few positions; and, any two of the other options together, with sizes as layers have them over more
+than a chunk. Options that a kernel does not take are left out of its rows, which then cover what is left. Every term of
+a result is a multiple of one power of two, so that bfloat16 and half hold it without rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chu
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
 DELTA_LENGTHS = (1, 15, 16, 17, 63, 64, 65, 128, 129)  # whose equations take longer
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
-STRENGTH = 3
+LAYER_LENGTHS = (65, 130, 260)  # beyond a chunk of 64, 128 and 256, where sizes are those of layers
+STRENGTH, LAYER_STRENGTH = 3, 2
 _DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
 _ERASES = -256.0
 _LIMITS: dict[Any, tuple[float, float]] = {"above": (0.0, 16.0), "below": (8.0, 16.0)}
@@ -43,6 +45,15 @@ _WIDE_SIZES = {  # a tile of 16 and what is usual, then columns and channels of 
     "ssd": [(2, 64, 16), (4, 3, 64), (6, 20, 5), (2, 17, 20), (10, 3, 24)],
     "delta_rule": [(1, 16, 40), (3, 64, 9), (1, 256, 2)],
 }
+_LAYER_SIZES: dict[
+    str, Sequence[Any]
+] = {  # those of released models, then heads, channels and columns beyond 64 or 128, two of them at a time
+    "selective_scan": [(64, 1, 16), (16, 1, 32), (16, 1, 64), (132, 1, 3), (4, 1, 130), (68, 1, 66)],
+    "ssd": [(4, 64, 128), (4, 128, 16), (8, 32, 64), (68, 1, 130), (4, 66, 66), (36, 34, 2)],
+    "conv": [128, 130, 258],
+    "norm": [2048],
+    "delta_rule": [(2, 64, 64), (1, 16, 128), (1, 16, 256), (66, 4, 3), (1, 64, 66), (1, 256, 3)],
+}
 
 Factors = dict[str, Sequence[Any]]
 Option = tuple[str, Any]
@@ -54,10 +65,20 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
     """The crossed cases of an operation; without: values that its factors do not take."""
     render = {"conv": _conv, "norm": _norm, "delta_rule": _delta}.get(op, _scan)
     found = []
-    for factors in filter(None, (factors_of(op, lengths), wide_factors_of(op, lengths))):
-        kept = {name: [v for v in values if (name, v) not in without] for name, values in factors.items()}
-        found += [render(op, row) for row in covering(kept, STRENGTH)]
+    crossed = (
+        (factors_of(op, lengths), STRENGTH),
+        (wide_factors_of(op, lengths), STRENGTH),
+        (layer_factors_of(op, lengths), LAYER_STRENGTH),
+    )
+    for factors, strength in crossed:
+        kept = {name: [v for v in values if _option(name, v) not in without] for name, values in factors.items()}
+        found += [render(op, row) for row in covering(kept, strength)] if kept else []
     return found
+
+
+def _option(name: str, value: Any) -> Option:
+    """What `options_of` says of a value: several groups or rows are one option."""
+    return name, min(2, value) if name in ("groups", "batch") else value
 
 
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
@@ -70,10 +91,10 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     if op == "norm":
         return common | {
             "length": (1, 3, 5),
-            "views": [False, True],
             "groups": [1, 2],
             "z": [False, True],
             "gate": ["before", "after"],
+            "sizes": [16],
         }
     if op == "conv":
         start = ["nothing", "state", "pieces", "documents"]
@@ -96,6 +117,20 @@ def wide_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     return found | ({"chunk": [16, 8]} if "chunk" in found else {})
 
 
+def layer_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
+    """What is crossed with sizes as layers have them, over more than a chunk: a tile of heads, channels or columns that
+    is lost only there, or only with a state, documents or a narrow dtype, is lost in every layer.
+    """
+    found = dict(factors_of(op, lengths)) | {"sizes": _LAYER_SIZES[op], "batch": [1, 3]}
+    if op == "norm":
+        return found | {"length": (1, 5), "groups": [1, 2, 8]}
+    if "chunk" in found:
+        found["chunk"] = [64, 32, 128, 256]
+    if "groups" in found:
+        found["groups"] = [1, 2, 4]
+    return found if max(lengths) < max(LAYER_LENGTHS) else found | {"length": LAYER_LENGTHS}
+
+
 def _name(row: Mapping[str, Any]) -> str:
     """A row in words: "129 positions, float32, D, z, 2 groups"."""
     said = [f"{row['length']} positions" if row["length"] > 1 else "1 position", row["dtype"]]
@@ -108,7 +143,7 @@ def _name(row: Mapping[str, Any]) -> str:
             case "start":
                 said += [] if value == "nothing" else [f"initial {value}" if value.startswith("state") else value]
             case "sizes":
-                said += [] if value in (_PLAIN, 8) else [_sized(value)]
+                said += [] if value in (_PLAIN, 8, 16) else [_sized(value)]
             case "spread":
                 said += [f"{value} heads of v for each of k"] if value > 1 else []
             case "chunk":
@@ -224,10 +259,10 @@ def _conv(op: str, row: Mapping[str, Any]) -> Case:
 
 def _norm(op: str, row: Mapping[str, Any]) -> Case:
     """Magnitudes that are one power of two in each group, so that the root mean square is one."""
-    draw, width, groups = Draw(f"norm crossed {_name(row)}"), 16, row["groups"]
+    draw, width, groups = Draw(f"norm crossed {_name(row)}"), row["sizes"], row["groups"]
     shape = (row["batch"], row["length"])
-    level = torch.tensor([2.0**9, 2.0**7][:groups]).repeat_interleave(width // groups)
-    rows = 2.0 ** torch.arange(row["length"])[:, None]
+    level = torch.tensor([2.0**9, 2.0**7] * groups)[:groups].repeat_interleave(width // groups)
+    rows = 2.0 ** (torch.arange(row["length"]) % 5)[:, None]
     inputs = {"x": draw.integers((*shape, width), 1) * level * rows, "weight": draw.integers((width,), 9)}
     if row["z"]:
         gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2]

@@ -36,8 +36,9 @@ class Row:
     heads: of q and k; values: channels of v; spread: heads of v for each of q and k.
     beta, g: what these are drawn from; in_turn: whether the heads have the values of g one after the other.
     swaps: keys of ½ at four places, over a state of pairs that the first steps write. places: how many places keys
-    of one place are drawn from. u: the largest v. normed: whether q and k are normed inside, and `LONG` times as long.
-    wide: the operand whose numbers have 12 bits, or all bits of the dtype. near: how far y may be, as a part of it.
+    of one place are drawn from, as far apart as they can be. u: the largest v. normed: whether q and k are normed
+    inside, and `LONG` times as long. wide: the operand whose numbers have 12 bits, or all bits of the dtype.
+    near: how far y may be, as a part of it; slack: and how far beside.
     zeros: whether every third key and every fifth query is 0. level: a factor of all keys and queries.
     views: how operands lie in memory.
     """
@@ -60,6 +61,7 @@ class Row:
     normed: bool = False
     in_turn: bool = False
     near: float = 0.0
+    slack: float = 0.0
     zeros: bool = False
     level: float = 1.0
     views: bool | str = False
@@ -122,8 +124,13 @@ ROWS = (
         *(), stage="accuracy", name="root of 96", asks="q over the root of d_k = 96", length=9, keys=96, beta=ANY,
         near=4 * UNITS,
     ),
+    Row(
+        *(), stage="accuracy", name="128 keys", asks="128 keys and channels, as layers have them", length=70, heads=1,
+        keys=128, values=128, places=4, beta=ANY, initial=25, last=True, near=4 * UNITS,
+        slack=4 * UNITS,
+    ),
     Row(stage="batch", name="batch", asks="each row has its own k, β, g and state", length=9, batch=3, beta=ANY),
-    Row(stage="batch", name="17 rows", asks="rows beyond a tile of 16", length=3, batch=17, beta=ANY, heads=1),
+    Row(stage="batch", name="33 rows", asks="rows beyond a tile of 32", length=3, batch=33, beta=ANY, heads=1),
     Row(stage="groups", name="shared keys", asks="heads 2i, 2i + 1 of v share head i of q and k", length=9, spread=2),
     Row(
         *(), stage="occupancy", name="odd sizes", asks="the last head and channel of a tile", length=5, heads=5,
@@ -245,13 +252,15 @@ def rendered(row: Row) -> Case:
     return case(
         "delta_rule", row.stage, row.name, row.asks, inputs, options, last_state=row.last, dtype=row.dtype,
         borders={what: places for what, places in borders.items() if places}, relative=row.near,
+        absolute=row.slack,
         documents=row.documents if row.batch == 1 and not row.initial else (),
     )  # fmt: skip
 
 
 def _one_place(draw: Draw, row: Row) -> Tensor:
-    """One of the first `places` of a key, 1 or −1."""
-    place = draw.random.randint(row.places, size=(row.batch, row.length, row.heads))
+    """One of `places` of a key, from its first to its last, 1 or −1."""
+    number = draw.random.randint(row.places, size=(row.batch, row.length, row.heads))
+    place = number * (row.keys - 1) // max(1, row.places - 1)
     sign = draw.of((1, -1), (row.batch, row.length, row.heads))
     return torch.eye(row.keys)[torch.from_numpy(place)] * sign[..., None]
 

@@ -90,7 +90,7 @@ ROWS = (
         length=9, batch=3, shared=True,
     ),
     Row(
-        *(), stage="batch", name="17 rows", asks="rows beyond a tile of 16", length=5, batch=17, decay=BOTH,
+        *(), stage="batch", name="33 rows", asks="rows beyond a tile of 32", length=5, batch=33, decay=BOTH,
         step=(0, 1), u=1,
     ),
     Row(stage="batch", name="gates of a batch", asks="each row has its own z", length=5, batch=3, gate=True),

@@ -34,7 +34,8 @@ of an expression are single characters. Where texts have letters that it does no
 expression with a letter beside these is refused. It is held against whole words, and may have `|`, `( )`, `*`, `+`,
 `?`, `{3}`, `{1,3}`, `{,3}`, `{1,}`, `[a-c]`, `[^a]`, `.` (any letter), `&` (both sides) and `^` (the letters of both
 sides, mixed). Refused is what not all readers read alike: two signs of repetition in a row (`a+?`), different ones of
-`|`, `&` and `^` side by side without parentheses, `{0}`, and a range from last to first.
+`|`, `&` and `^` side by side without parentheses, `{0}`, a range from last to first, and `$`, for which the letter is
+written `[$]`.
 
 ```json
 {"start": "low", "classes": {"low": "L", "high": "H"},
@@ -102,8 +103,9 @@ length*). The checker knows the table as you gave it and nothing of its decompos
 side by side over all that can be reached.
 
 Caps, each with a sentence: 2^17 states of a regular expression as it is written, counted before they are made (`&` and
-`^` multiply those of their sides); 4,096 states; 65,536 elements of the monoid (beyond, groups that were met are told);
-4,096 sets of states that words lead to; 2^18 states × levels × letters of a cascade; 4,096 situations of the proof.
+`^` multiply those of their sides); 4,096 states; 65,536 elements of the monoid, and 2^23 elements × states (beyond,
+groups that were met are told); 4,096 sets of states that words lead to, and 2,048 with each state alone among them
+where they are taken apart; 2^18 states × levels × letters of a cascade; 2^18 situations that the proof goes through.
 
 ## Languages of the literature
 

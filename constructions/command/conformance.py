@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,7 +76,7 @@ def conformance(
     if faults:
         _faults(where, as_json)
         return
-    with working("conformance", quiet=as_json), redirect_stdout(sys.stderr) if as_json else nullcontext():
+    with working("conformance", quiet=as_json), _stdout_kept() if as_json else nullcontext():
         from conformance.report import try_kernel, try_runtime, write
 
         if out is not None:
@@ -114,6 +115,20 @@ def conformance(
         _show(tested, version)
     if not report["good"]:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """What a kernel prints goes to stderr, also what C code and its child processes print, which know no sys.stdout."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _check_device(device: str) -> None:

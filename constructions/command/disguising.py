@@ -78,6 +78,8 @@ def disguise(
         from compiler.disguise.noise import check_epsilon
         from constructions.checkpoints.disguised import disguise_checkpoint
 
+        if directory.resolve() in out.resolve().parents:
+            raise ValueError(f"--out {out} lies in {directory}, which would hold a file that is none of its own.")
         check_out(out, force)
         check_epsilon(noise, noise_in)
         place = _key_place(key, out, force)

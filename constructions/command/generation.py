@@ -39,7 +39,7 @@ def generate(
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
 
-    Exit code 1 where a text leaves the language of the promise before its end, or is longer than promised.
+    Exit code 1 where a text goes on beyond the promise, or leaves its language before the end that its circuit has.
     """
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]

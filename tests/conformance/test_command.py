@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import types
@@ -92,6 +93,17 @@ def test_what_a_kernel_prints_stands_beside_the_one_object(kernels, monkeypatch)
     assert result.exit_code == 1 and not json.loads(result.stdout)["good"] and "autotuning" in result.stderr
     told = run("--kernel", "mykernels:speaks").stdout.splitlines()
     assert re.fullmatch(r"\d+ failed to run; no other was run", told[-1])
+
+
+def test_what_c_code_prints_stands_beside_the_one_object_too(kernels, monkeypatch, capfd) -> None:
+    def speaks(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+        os.write(1, b"hello from C")
+        raise RuntimeError("no such width")
+
+    monkeypatch.setattr(sys.modules["mykernels"], "speaks", speaks, raising=False)
+    run("--kernel", "mykernels:speaks", "--json")
+    shown = capfd.readouterr()
+    assert "hello from C" in shown.err and "hello from C" not in shown.out
 
 
 def test_one_checkpoint_of_ours(tmp_path, monkeypatch) -> None:

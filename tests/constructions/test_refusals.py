@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -47,7 +48,9 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         code = run(*arguments)
         out, err = capsys.readouterr()
         assert code == 2, (arguments, code, out, err)
-        assert "Traceback" not in err and out == "" and len(err.strip().splitlines()) == 1, (arguments, out, err)
+        assert "Traceback" not in err and len(err.strip().splitlines()) == 1, (arguments, out, err)
+        told = {"error": err.strip(), "exit_code": 2}
+        assert json.loads(out) == told if "--json" in arguments else out == "", (arguments, out, err)
         assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before, arguments
         return err.strip()
 
@@ -287,3 +290,31 @@ def test_too_little_memory_is_one_sentence(capsys) -> None:
     assert front._refused(MemoryError(reason)) == 2
     said = "there is not enough memory for this (24.0 GiB for one array); choose smaller sizes.\n"
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    "arguments", [("mqar", "--kappa", "0"), ("mqar", "--kappa", "x"), ("verify", "nowhere"), ("list", "--none")]
+)
+def test_a_refusal_is_an_object_where_json_was_asked_for(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments, "--json") == 2
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"error": err.strip(), "exit_code": 2}
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_closed_stream_changes_no_exit_code(closed):
+    """`construct … >&-`: Python has no sys.stdout then."""
+    for arguments, code in ((("list",), 0), (("mqar", "--kappa", "0"), 2)):
+        command = [sys.executable, "-m", "constructions", *arguments]
+        found = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *command], cwd=ROOT, capture_output=True, text=True
+        )
+        assert found.returncode == code and "Traceback" not in found.stderr + found.stdout, found
+
+
+def test_a_disguise_is_not_written_into_its_checkpoint(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").mkdir()
+    assert run("disguise", "plain", "--out", "plain/sub") == 2
+    assert "lies in plain" in capsys.readouterr().err and not [*(tmp_path / "plain").iterdir()]
