@@ -24,7 +24,7 @@ from compiler.exactness.saturation import saturating
 from compiler.exactness.weights import unheld_weights
 from compiler.formats import FLOAT32, Format
 from compiler.ir.block import SelectiveBlock
-from compiler.language.input_language import LARGEST_LENGTH
+from compiler.language.input_language import EVERY_LENGTH, LARGEST_LENGTH
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.lattice.units import array_units
@@ -33,6 +33,7 @@ from compiler.passes.schedule import Schedule
 from compiler.targets.target import Target
 
 _REAL_UNIT = Fraction(1, 1 << 60)
+_GROWN = EVERY_LENGTH // 2  # quanta: what is reached by the number that stands for every length
 _TRIALS = 24  # lengths that are tried for the one that is guessed
 
 
@@ -180,7 +181,8 @@ def _out_of_range(plan: Schedule, bounds: np.ndarray, lanes: Lanes, context: Con
 
 def _refusal(claim: Claim, limit: int, format: Format, domains: Domains) -> str:
     advice, wider = TooLong.SHORTER, " or use float32" if format is not FLOAT32 else ""
-    if domains.language is not None and domains.language.every_length:
+    every_length = domains.language is not None and domains.language.every_length
+    if every_length and claim.steps > _GROWN:  # a sum that does not grow is told by its number
         return (
             f"{claim.what} grows with the length, and the promise is for every length; {format.name} adds exactly up "
             f"to {limit} quanta, so {advice}"
