@@ -33,7 +33,7 @@ def naming(refusal: TooLong, circuit: Circuit, tried: Callable[[int], object]) -
     """
     low, high, best = 0, min(circuit.max_length, LARGEST_LENGTH + 1), 0
     left = min(_MOST, _WORK // sum(stream.width + _OF_A_STREAM for stream in circuit.streams))
-    lengths = itertools.chain((lambda: refusal.guess(), lambda: low + 1), itertools.repeat(lambda: isqrt(low * high)))
+    lengths = itertools.chain((refusal.guess, lambda: low + 1), itertools.repeat(lambda: isqrt(low * high)))
     while left and high - low > 1:
         length = min(max(next(lengths)(), low + 1), high - 1)
         try:

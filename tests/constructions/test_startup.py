@@ -8,30 +8,18 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "transformers", "mamba_ssm", "triton", "sympy", "matplotlib", "networkx", "safetensors")
-CODE = """
-import contextlib, io, json, sys
-from constructions.__main__ import main
+from tests.command_lines import PROGRAM
 
-told = []
-for line in json.loads(sys.argv[1]):
-    sys.argv, out, err, code = ["construct", *line], io.StringIO(), io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-    told.append((code, out.getvalue(), err.getvalue(), [name for name in {heavy} if name in sys.modules]))
-print(json.dumps(told))
-"""
+HEAVY = ("torch", "transformers", "mamba_ssm", "triton", "sympy", "matplotlib", "networkx", "safetensors")
 HUGE = ("mqar", "--vocab", str(10**20))
 LINES = [("list",), ("list", "--json"), ("--help",), ("mqar", "--help"), ("--version",), HUGE, ("show", "--help")]
 
 
 def told(lines: list[tuple[str, ...]]) -> list[tuple[int, str, str, list[str]]]:
     """(exit code, output, errors, what is imported by then that is heavy) of command lines, one after the other."""
-    program = [sys.executable, "-c", CODE.replace("{heavy}", repr(HEAVY)), json.dumps(lines)]
-    return json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
+    program = [sys.executable, "-c", PROGRAM, json.dumps(lines)]
+    found = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
+    return [(*said, [name for name in HEAVY if name in loaded]) for *said, loaded in found]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import read_key
+from tests.json_places import at, places
 
 
 @pytest.mark.parametrize("value", ["x", None, True, -1, 10**30, 1e999, [1], {}, 1.5])
@@ -24,11 +24,9 @@ def test_a_key_with_any_entry_of_another_kind_is_refused_in_a_sentence(kind, val
         "patch": {"legs": [], "what": {}, "entries": [["weight", 0, 1.0, 2.0]]},
     }
     weights = {"weight": np.array([2.0, 3.0], dtype=np.float32)}
-    for path in _places(steps[kind]):
+    for path in filter(None, places(steps[kind])):
         step = json.loads(json.dumps(steps[kind] | {"kind": kind}))
-        place = step
-        for name in path[:-1]:
-            place = place[name]
+        place = at(step, path[:-1])
         if place[path[-1]] == value and type(place[path[-1]]) is type(value):
             continue
         place[path[-1]] = value
@@ -58,11 +56,3 @@ def test_what_is_damaged_is_told_with_its_place(change, told, tmp_path) -> None:
     with pytest.raises(DisguiseError) as raised:
         read_key(tmp_path / "key")
     assert str(raised.value).endswith(f"{told}.")
-
-
-def _places(step: Any, before: tuple = ()) -> Iterator[tuple]:
-    """Every place within a step, from the outside on."""
-    inside = step.items() if isinstance(step, dict) else enumerate(step) if isinstance(step, list) else ()
-    for name, value in inside:
-        yield (*before, name)
-        yield from _places(value, (*before, name))

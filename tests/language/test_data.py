@@ -39,6 +39,7 @@ from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
 from constructions.selectivity.with_position import KeepNthPosition
 from tests.circuits import ABC, CASES, FILES, Case, abc, is_a, over_abc, token
+from tests.json_places import places
 from tests.spread import some
 
 
@@ -303,12 +304,6 @@ def test_malformed_data_is_refused_in_one_sentence(data: object, words: str) -> 
     assert "\n" not in str(caught.value)
 
 
-def _places(value: object, path: tuple = ()) -> list[tuple]:
-    """Every place in a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(p for key, item in items for p in _places(item, (*path, key)))]
-
-
 JUNK = [
     None,
     True,
@@ -334,12 +329,12 @@ JUNK = [
 def test_data_changed_anywhere_is_read_or_refused() -> None:
     """Thousands of circuits with one or two entries replaced: each is refused in a sentence, or is a circuit again."""
     example, draw = _example(), random.Random(0)
-    places = [path for path in _places(example) if path]
+    inside = [path for path in places(example) if path]
     read = 0
     tried = some(range(3000), 0.0018)
     for _ in tried:
         data = copy.deepcopy(example)
-        for path in draw.sample(places, draw.choice((1, 1, 2))):
+        for path in draw.sample(inside, draw.choice((1, 1, 2))):
             place = data
             try:
                 for key in path[:-1]:

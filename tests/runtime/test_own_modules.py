@@ -7,6 +7,7 @@ import torch
 
 from compiler.runtime import fake_triton, has_mamba_ssm, mamba_classes, own_modules
 from compiler.runtime.real_modules import block_classes
+from tests.command_lines import PROGRAM
 from tests.constructions.test_construct import run
 from tests.fresh import fresh
 from tests.runtime.lattice import lattice_block, one_hot_inputs
@@ -120,27 +121,14 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name.startswith("mamba_ssm") else found(name, package)
 sys.meta_path.insert(0, Missing())
-import contextlib, io, json
-from constructions.__main__ import main
-
-ended = []
-for line in json.loads(sys.argv[1]):
-    sys.argv, out, err, code = ["construct", *line], io.StringIO(), io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-    ended.append((code, out.getvalue(), err.getvalue()))
-print(json.dumps(ended))
 """
 
 
 def without_mamba_ssm(folder, *lines):
     """(exit code, output, errors) of each command line, run one after the other in a process without mamba_ssm."""
-    done = fresh("-c", WITHOUT, json.dumps(lines), cwd=folder)
+    done = fresh("-c", WITHOUT + PROGRAM, json.dumps(lines), cwd=folder)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return [said for *said, _ in json.loads(done.stdout)]
 
 
 CONSTRUCTIONS = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.json_places import at, places
 from tests.verify.checker.test_names import ASKED, IDS
 from verify.checker.formats import Rejected
 from verify.checker.tasks.task import read_task
@@ -28,14 +29,6 @@ OWN = [
 ]
 
 
-def _places(value: Any, before: tuple = ()) -> Iterator[tuple]:
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, entry in inside:
-        yield from _places(entry, (*before, name))
-    if not isinstance(value, (dict, list)) and before != ("name",):
-        yield before
-
-
 def _others(old: Any, letters: list[str]) -> list[Any]:
     if type(old) is bool:
         return [not old]
@@ -45,14 +38,12 @@ def _others(old: Any, letters: list[str]) -> list[Any]:
 
 
 def _changed(claim: dict, letters: list[str]) -> Iterator[dict]:
-    for place in _places(claim):
-        changed = deepcopy(claim)
-        inside = changed
-        for name in place[:-1]:
-            inside = inside[name]
-        for other in _others(inside[place[-1]], letters):
-            inside[place[-1]] = other
-            yield deepcopy(changed)
+    for place in places(claim):
+        old = at(claim, place)
+        for other in [] if isinstance(old, (dict, list)) or place == ("name",) else _others(old, letters):
+            changed = deepcopy(claim)
+            at(changed, place[:-1])[place[-1]] = other
+            yield changed
 
 
 def _said(claim: dict, letters: list[str]) -> str | None:

@@ -12,7 +12,7 @@ from itertools import product
 
 import pytest
 
-from verify.checker.tasks.task import read_task
+from verify.checker.tasks.task import _MACHINES, _TASKS, MATCHES, read_task
 
 Text = tuple[str, ...]
 Reading = Callable[[Text], str]
@@ -295,6 +295,4 @@ def test_a_task_asks_what_its_sentence_says(name):
 
 
 def test_every_task_is_read():
-    from verify.checker.tasks.task import _MACHINES, _TASKS, MATCHES
-
     assert {claim["name"] for claim, *_ in CASES.values()} | {"automaton"} == {*_TASKS, *_MACHINES, *MATCHES}
