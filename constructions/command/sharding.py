@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ class Where:
         """Each shard with what came out, in the order in which they are done."""
         from constructions.shards.engine import results
 
-        return results(shards, self.workers, self.scheduler, self._told)
+        return results(shards, self.workers, self.scheduler, self._told, partial(typer.echo, err=True))
 
     def kept(self, shards: Sequence[Shard], run: dict[str, Any], bars: Bars, name: str) -> list[Any]:
         """What came out of each shard, in their order: those of the table are not done again."""

@@ -7,14 +7,14 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 from urllib.request import urlopen
 
 import pytest
 
-from constructions.shards import cluster
+from constructions.shards import cluster, engine
 from constructions.shards.engine import results
 from constructions.shards.shard import ROOT, Shard
 from constructions.shards.table import Table
@@ -62,12 +62,17 @@ def scheduler():
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     address = f"tcp://127.0.0.1:{port}"
-    dask = ["-m", "dask"]
     with (
-        running(*dask, "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard") as process,
-        running(*dask, "worker", address, "--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"),
+        running("-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard") as process,
+        worker(address),
     ):
         yield address, process
+
+
+def worker(address: str):
+    """A worker of the scheduler, which nobody starts again."""
+    alone = ("--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard")
+    return running("-m", "dask", "worker", address, *alone)
 
 
 def wait_for(condition, seconds: float = 60) -> None:
@@ -95,12 +100,42 @@ def test_a_shard_that_kills_every_worker_is_named(tmp_path) -> None:
         list(results(shards("dies", str(tmp_path / "log"), 1), workers=1))
 
 
+def test_workers_that_nobody_starts_again_are_a_sentence(tmp_path) -> None:
+    """A nanny starts no other worker where the first dies before the nanny knows that it runs."""
+    import distributed
+
+    with (
+        patch.object(distributed.Nanny, "_on_worker_exit", lambda nanny, code: nanny._unregister()),
+        patch.multiple(engine, _LOOK=0.2, _ALONE=1),
+        pytest.raises(ValueError, match="every worker of this process died, and none has started for 1 seconds"),
+    ):
+        list(results(shards("dies", str(tmp_path / "log"), 1), workers=1))
+
+
+def test_a_scheduler_without_workers_is_said_and_others_are_waited_for(tmp_path) -> None:
+    log, said, lives = str(tmp_path / "log"), [], ExitStack()
+    with lives, scheduler() as (address, _), patch.multiple(engine, _LOOK=0.2, _ALONE=0.5):
+
+        def warned(sentence: str) -> None:
+            said.append(sentence)
+            lives.enter_context(worker(address))
+
+        found = list(results(shards("dies_once", log), scheduler=address, warned=warned))
+    assert sorted(result for _, result in found) == [*range(6)]
+    assert said == [f"the scheduler at {address} has no workers; `dask worker {address}` starts one"]
+
+
 def test_what_a_shard_refuses_is_the_sentence_of_the_run(tmp_path) -> None:
     with scheduler() as (address, _):
         with pytest.raises(ValueError, match="number = 0 is refused"):
             list(results(shards("refuses", str(tmp_path / "log"), 1), scheduler=address))
         with pytest.raises(FileNotFoundError, match="none"):  # a worker's, which is no loss of the scheduler
             list(results(shards("finds_no_file", str(tmp_path), 1), scheduler=address))
+        squares, found = shards("square", str(tmp_path / "squares"), 2), []
+        with patch.object(engine, "_PAUSE", 0.5), pytest.raises(ValueError, match="number = 2 is refused"):
+            for _, result in results(squares + shards("refuses", "", 3)[2:], scheduler=address):
+                found.append(result)
+        assert found == [0, 1]  # all at once, and what was done is not lost with what was refused
         with (
             patch.object(cluster, "code", lambda: "0.1.0+of-another-machine"),
             pytest.raises(ValueError, match=r"has the code .*, and this process has 0\.1\.0\+of-another-machine"),

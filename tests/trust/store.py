@@ -51,7 +51,7 @@ def run(
     left = [shard for part in parts for shard in shards(part, stores, record, share)]
     shared = workers is not None or scheduler is not None
     here = ((shard, ran(**shard.arguments)) for shard in left)
-    for shard, chunk in results(left, workers, scheduler, tell) if shared else here:
+    for shard, chunk in results(left, workers, scheduler, tell, tell) if shared else here:
         if chunk["result"] is None:
             tell(f"{shard.part} {shard.first}: no result ({chunk['why']})")
             continue
