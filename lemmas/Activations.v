@@ -1,6 +1,6 @@
 (* silu, softplus and exp as a library computes them, from the facts that tests/runtime/test_floats.py measures. *)
 
-From Coq Require Import ZArith Reals Lra.
+From Coq Require Import ZArith Reals Lra Lia.
 From Flocq Require Import Core.
 From Lemmas Require Import Formats.
 Open Scope R_scope.
@@ -80,3 +80,41 @@ Proof.
   - rewrite !(decay_erased _ _ _ facts) by lra. ring.
 Qed.
 End Activations.
+
+(* Lemma of decay: |A| = exp(A_log), as float32 computes it and as a checker in float64 does. Where float32 has all its
+   digits, it is right to 2^-17 and float64 to 2^-52, so the two are within 2^-16 of each other. *)
+Theorem bounds_on_the_rate truth single double : 0 < truth ->
+  Rabs (single - truth) <= two (-17) * truth -> Rabs (double - truth) <= two (-52) * truth ->
+  double * (1 - two (-16)) <= single <= double * (1 + two (-16)).
+Proof.
+  intros T S D. apply Rabs_le_inv in S. apply Rabs_le_inv in D.
+  assert (E : two (-16) = 2 * two (-17)) by (change (-16)%Z with (1 + -17)%Z; rewrite bpow_plus; simpl; lra).
+  assert (H : two (-52) * 4 <= two (-17)) by (change 4 with (two 2); rewrite <- bpow_plus; apply bpow_le; lia).
+  assert (P : 0 < two (-17) <= / 4) by (split; [apply bpow_gt_0|replace (/ 4) with (two (-2)) by (simpl; lra); apply
+    bpow_le; lia]).
+  pose proof (bpow_gt_0 radix2 (-52)). rewrite E. set (a := two (-17)) in *. set (b := two (-52)) in *.
+  assert (0 <= b * truth) by (apply Rmult_le_pos; lra). assert (b * truth * 4 <= a * truth) by nra.
+  assert (0 <= a * truth) by (apply Rmult_le_pos; lra).
+  assert (a * (truth - b * truth) <= a * double) by (apply Rmult_le_compat_l; lra).
+  assert (a * double <= a * (truth + b * truth)) by (apply Rmult_le_compat_l; lra).
+  assert (a * (b * truth) <= / 4 * (b * truth)) by (apply Rmult_le_compat_r; lra).
+  split; lra.
+Qed.
+
+(* Where it underflows it is within a step of the least normal number, which no relative error bounds; or flushed to
+  0. *)
+Theorem bounds_on_a_rate_that_underflows truth single double : 0 < truth ->
+  single = 0 \/ Rabs (single - truth) <= two (-17) * truth + two (-127) -> Rabs (double - truth) <= two (-52) * truth ->
+  truth <= two (-125) -> 0 <= single -> 0 <= single <= double + two (-126).
+Proof.
+  intros T S D L P. split; [exact P|]. apply Rabs_le_inv in D. pose proof (bpow_gt_0 radix2 (-126)) as P126.
+  assert (H : two (-52) * truth <= two (-142)).
+  { apply Rle_trans with (two (-52) * two (-125)); [apply Rmult_le_compat_l; [apply bpow_ge_0|exact L]|].
+    rewrite <- bpow_plus. apply bpow_le. lia. }
+  assert (H17 : two (-17) * truth <= two (-142)).
+  { apply Rle_trans with (two (-17) * two (-125)); [apply Rmult_le_compat_l; [apply bpow_ge_0|exact L]|].
+    rewrite <- bpow_plus. apply bpow_le. lia. }
+  assert (E : two (-126) = 2 * two (-127)) by (change (-126)%Z with (1 + -127)%Z; rewrite bpow_plus; simpl; lra).
+  assert (Q : two (-142) * 4 <= two (-127)) by (change 4 with (two 2); rewrite <- bpow_plus; apply bpow_le; lia).
+  destruct S as [-> |S]; [lra|]. apply Rabs_le_inv in S. lra.
+Qed.

@@ -2,7 +2,7 @@
 
 From Coq Require Import ZArith Reals List Lra Lia.
 From Flocq Require Import Core.
-From Lemmas Require Import Formats Sums Activations.
+From Lemmas Require Import Formats Sums Activations Perturbed.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -70,3 +70,104 @@ Proof.
   assert (D : r (level + slope * computed_count) <= -104) by (rewrite <- (K _ T) in Off; apply Rle_trans with (2 := Off), O; lra).
   unfold relu. rewrite Rmax_right by lra. split; [now apply (silu_off _ _ _ S)|now apply (softplus_off _ _ _ S)].
 Qed.
+
+(* How much more than the truth a count can be computed as. Rounded to the nearest number, adding y ≥ 0 to a number of
+  the
+   format adds at most 2y, since that number is at hand too. *)
+Section Nearest.
+Variables (emin p : Z).
+Context {positive : Prec_gt_0 p}.
+Variable choice : Z -> bool.
+Notation fexp := (FLT_exp emin p).
+Notation rnd := (round radix2 fexp (Znearest choice)).
+
+Theorem adds_at_most_twice h y : generic_format radix2 fexp h -> 0 <= y -> rnd (h + y) <= h + 2 * y.
+Proof.
+  intros F Y. destruct (round_N_pt radix2 fexp choice (h + y)) as [_ N]. specialize (N h F).
+  replace (h - (h + y)) with (- y) in N by ring. rewrite Rabs_Ropp, (Rabs_pos_eq y) in N by exact Y.
+  apply Rabs_le_inv in N. lra.
+Qed.
+
+(* So a scan that adds one part after the other holds at most twice what the parts are; each part may come from a
+  tree. *)
+Theorem sequence_at_most_twice parts : (forall y, In y parts -> 0 <= y) ->
+  fold_left (fun h y => rnd (h + y)) parts 0 <= 2 * sum parts.
+Proof.
+  intros H. enough (G : forall h, generic_format radix2 fexp h -> fold_left (fun h y => rnd (h + y)) parts h <= h + 2
+    * sum parts).
+  { specialize (G 0 (generic_format_0 _ _)). lra. }
+  induction parts as [|y l IH]; intros h F; simpl; [lra|].
+  assert (Fr : generic_format radix2 fexp (rnd (h + y))) by (apply generic_format_round; typeclasses eauto).
+  specialize (IH (fun x Hx => H x (or_intror Hx)) _ Fr).
+  pose proof (adds_at_most_twice h y F (H y (or_introl eq_refl))). lra.
+Qed.
+End Nearest.
+
+(* A tree of depth at most 2^20 in float32: each rounding is by 2^-24 of what it rounds, so all of them by 1/15. *)
+Fixpoint depth (t : order) : nat :=
+  match t with Term _ _ => 1 | Add s t => S (Nat.max (depth s) (depth t)) | Fused _ _ t => S (depth t) end.
+
+Definition by_at_most (u : R) (r : R -> R) : Prop := forall x, 0 <= x -> 0 <= r x <= (1 + u) * x.
+
+Theorem tree_at_most u t x : 0 <= u -> (forall y, In y (terms t) -> 0 <= y) -> computed (by_at_most u) t x ->
+  0 <= x <= (1 + u) ^ depth t * sum (terms t).
+Proof.
+  intros U H C.
+  assert (M : forall n m, (n <= m)%nat -> (1 + u) ^ n <= (1 + u) ^ m) by (intros n m L; apply Rle_pow; [lra|exact L]).
+  assert (S0 : forall l, (forall y, In y l -> 0 <= y) -> 0 <= sum l) by (intros l Hl; now apply nonnegative_sum).
+  induction C as [r w v K|r s t x y K _ IHs _ IHt|r w v t y K _ IH]; cbn [terms depth] in *.
+  - destruct (K (w * v)) as [A B]; [apply H; now left|]. simpl. split; [exact A|lra].
+  - assert (Hs : forall y, In y (terms s) -> 0 <= y) by (intros z Hz; apply H, in_or_app; auto).
+    assert (Ht : forall y, In y (terms t) -> 0 <= y) by (intros z Hz; apply H, in_or_app; auto).
+    destruct (IHs Hs) as [X0 X], (IHt Ht) as [Y0 Y]. rewrite sum_app. destruct (K (x + y)) as [A B]; [lra|].
+    split; [exact A|]. apply Rle_trans with (1 := B). simpl. rewrite Rmult_assoc. apply Rmult_le_compat_l; [lra|].
+    pose proof (M _ _ (Nat.le_max_l (depth s) (depth t))). pose proof (M _ _ (Nat.le_max_r (depth s) (depth t))).
+    pose proof (Rmult_le_compat_r _ _ _ (S0 _ Hs) H0). pose proof (Rmult_le_compat_r _ _ _ (S0 _ Ht) H1). lra.
+  - assert (Ht : forall y, In y (terms t) -> 0 <= y) by (intros z Hz; apply H; now right).
+    pose proof (H (w * v) (or_introl eq_refl)) as W. destruct (IH Ht) as [Y0 Y]. destruct (K (w * v + y)) as [A B];
+      [lra|].
+    split; [exact A|]. apply Rle_trans with (1 := B). cbn [sum fold_right]. fold (sum (terms t)). simpl. rewrite
+      Rmult_assoc.
+    apply Rmult_le_compat_l; [lra|]. pose proof (M 0%nat (depth t) ltac:(lia)) as P. simpl in P.
+    pose proof (Rmult_le_compat_r _ _ _ W P). lra.
+Qed.
+
+(* All together: parts from trees of depth at most 2^20, added in sequence. *)
+Theorem counts_at_most (parts : list (R * R)) choice (u := two (-24)) :
+  (forall q, In q parts -> 0 <= snd q /\ 0 <= fst q <= (1 + u) ^ (2 ^ 20) * snd q) ->
+  fold_left (fun h y => round radix2 (FLT_exp (-149) 24) (Znearest choice) (h + y)) (map fst parts) 0 <=
+  32 / 15 * sum (map snd parts).
+Proof.
+  intros H.
+  assert (P24 : Prec_gt_0 24) by reflexivity.
+  assert (G : (1 + u) ^ (2 ^ 20) <= 16 / 15).
+  { assert (N : INR (2 ^ 20) * u = / 16).
+    { rewrite pow_INR. unfold u. simpl (INR 2). simpl two. lra. }
+    assert (U : 0 <= u < 1) by (unfold u; simpl; lra). pose proof (gamma u U (2 ^ 20)) as Q. unfold grown in Q.
+    rewrite N in Q. lra. }
+  assert (E : sum (map fst parts) <= 16 / 15 * sum (map snd parts) /\ 0 <= sum (map snd parts)).
+  { induction parts as [|q l IH]; simpl; [lra|]. destruct (H q (or_introl eq_refl)) as (Q0 & _ & Q).
+    specialize (IH (fun r Hr => H r (or_intror Hr))). pose proof (Rmult_le_compat_r _ _ _ Q0 G). lra. }
+  assert (F : fold_left (fun h y => round radix2 (FLT_exp (-149) 24) (Znearest choice) (h + y)) (map fst parts) 0 <= 2
+    * sum (map fst parts)).
+  { apply (sequence_at_most_twice (-149) 24 choice). intros y Hy. apply in_map_iff in Hy as (q & <- & Hq). now apply
+    (H q Hq). }
+  lra.
+Qed.
+
+(* And a count is never computed as more than another that counts wherever it does, in the same order: rounding is
+   monotone. *)
+Fixpoint rounded (r : R -> R) (t : order) : R :=
+  match t with
+  | Term w v => r (w * v)
+  | Add s t => r (rounded r s + rounded r t)
+  | Fused w v t => r (w * v + rounded r t)
+  end.
+
+Inductive counts_more : order -> order -> Prop :=
+  | more_term w v w' v' : w * v <= w' * v' -> counts_more (Term w v) (Term w' v')
+  | more_add s t s' t' : counts_more s s' -> counts_more t t' -> counts_more (Add s t) (Add s' t')
+  | more_fused w v t w' v' t' : w * v <= w' * v' -> counts_more t t' -> counts_more (Fused w v t) (Fused w' v' t').
+
+Theorem more_counts_more r s t : monotone r -> counts_more s t -> rounded r s <= rounded r t.
+Proof. intros M C. induction C; simpl; apply M; lra. Qed.

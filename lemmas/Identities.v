@@ -27,6 +27,37 @@ Qed.
 Theorem first_writes (w n : Z) : (w = 0 \/ w = 1)%Z -> (w <= n)%Z -> (2 * w - n = 1 <-> w = 1 /\ n = 1)%Z.
 Proof. lia. Qed.
 
+(* So a memory of first writes adds what is stored there. Positions have a key, w, and what is stored; a slot κ sees
+  those
+   whose key it is (keys are one-hot), and so counts the writes under its own key. *)
+Fixpoint first_stored (k : nat) (l : list (nat * Z * R)) : R :=
+  match l with
+  | [] => 0
+  | (c, w, x) :: l => if andb (c =? k)%nat (w =? 1)%Z then x else first_stored k l
+  end.
+
+Fixpoint added_up (k : nat) (n : Z) (l : list (nat * Z * R)) : R :=
+  match l with
+  | [] => 0
+  | (c, w, x) :: l =>
+      if (c =? k)%nat then (if (2 * w - (n + w) =? 1)%Z then x else 0) + added_up k (n + w) l else added_up k n l
+  end.
+
+Theorem first_writes_of_a_key k l : (forall c w x, In (c, w, x) l -> w = 0%Z \/ w = 1%Z) -> added_up k 0 l =
+  first_stored k l.
+Proof.
+  intros H. assert (G : forall l n, (forall c w x, In (c, w, x) l -> w = 0%Z \/ w = 1%Z) -> (0 <= n)%Z ->
+    added_up k n l = if (n =? 0)%Z then first_stored k l else 0).
+  { clear. induction l as [|[[c w] x] l IH]; intros n H N; simpl added_up; simpl first_stored; [now destruct (n =?
+    0)%Z|].
+    assert (W : w = 0%Z \/ w = 1%Z) by (apply (H c w x); now left).
+    assert (Hl : forall c w x, In (c, w, x) l -> w = 0%Z \/ w = 1%Z) by (intros; apply (H c0 w0 x0); now right).
+    destruct (Nat.eqb_spec c k) as [->|D]; simpl andb; [|now apply IH].
+    rewrite (IH (n + w)%Z Hl) by lia. destruct W as [-> | ->]; cbn [andb];
+    repeat match goal with |- context [(?a =? ?b)%Z] => destruct (Z.eqb_spec a b); try lia end; ring. }
+  now rewrite (G l 0%Z).
+Qed.
+
 (* Lemma of forms: x is the sum of its components at every position, so what adds c·Σ and f(x) adds c·x + f(x). *)
 Theorem forms (f : R -> R) c x components : x = sum components ->
   sum (map (fun y => c * y) components) + f x = c * x + f x.
@@ -74,4 +105,33 @@ Proof.
       assert (Z : sum (map (fun b => snd b * Rmax (x - fst b) 0) l) = 0).
       { clear S IH. induction F as [|c l Fc F IH]; simpl; [reflexivity|]. rewrite IH, Rmax_right by lra. ring. }
       rewrite Z. ring.
+Qed.
+
+(* One whose slopes fall is, everywhere, the least of its lines. *)
+Definition turned_over (bends : list (R * R)) : list (R * R) := map (fun b => (fst b, - snd b)) bends.
+
+Lemma ramp_turned_over a s bends x : ramp a s bends x = - ramp (- a) (- s) (turned_over bends) x.
+Proof.
+  unfold ramp, turned_over. rewrite map_map. simpl.
+  assert (E : sum (map (fun b => - snd b * Rmax (x - fst b) 0) bends) = - sum (map (fun b => snd b * Rmax (x - fst b)
+    0) bends)).
+  { induction bends as [|b l IH]; simpl; [ring|rewrite IH; ring]. }
+  rewrite E. ring.
+Qed.
+
+Lemma line_turned_over a s bends x : line a s bends x = - line (- a) (- s) (turned_over bends) x.
+Proof.
+  unfold line, turned_over. rewrite map_map. simpl.
+  assert (E : sum (map (fun b => - snd b * (x - fst b)) bends) = - sum (map (fun b => snd b * (x - fst b)) bends)).
+  { induction bends as [|b l IH]; simpl; [ring|rewrite IH; ring]. }
+  rewrite E. ring.
+Qed.
+
+Theorem no_line_is_below a s before behind x : (forall b, In b (before ++ behind) -> snd b <= 0) ->
+  ramp a s (before ++ behind) x <= line a s before x.
+Proof.
+  intros H. rewrite ramp_turned_over, line_turned_over. unfold turned_over at 1. rewrite map_app.
+  apply Ropp_le_contravar. apply (no_line_is_above (- a) (- s) (turned_over before) (turned_over behind)).
+  unfold turned_over. rewrite <- map_app. intros b Hb. apply in_map_iff in Hb as (c & <- & Hc). simpl.
+  specialize (H c Hc). lra.
 Qed.

@@ -240,4 +240,50 @@ Proof.
   - now apply generic_format_FLT_bpow.
   - apply bpow_ge_0.
 Qed.
+
+(* Rows that are 0 stay 0. *)
+Theorem lengths_of_zeros epsilon rsqrt : rnd (0 * rsqrt (rnd (0 + epsilon))) = 0.
+Proof. rewrite Rmult_0_l. now apply round_0; try typeclasses eauto. Qed.
+
+(* In narrower formats a quotient is off by a relative error below 2^-(p+1). *)
+Lemma undone_if_positive x d : float x -> 0 < x -> (emin + p <= mag radix2 x)%Z -> Rabs d < x * two (- p - 1) ->
+  rnd (x + d) = x.
+Proof.
+  intros F X M H.
+  assert (U : ulp radix2 fexp x = two (mag radix2 x - p)).
+  { rewrite ulp_neq_0 by lra. unfold cexp. f_equal. unfold FLT_exp. lia. }
+  assert (B : x < two (mag radix2 x)).
+  { rewrite <- (Rabs_pos_eq x) at 1 by lra. apply bpow_mag_gt. }
+  assert (P : two (mag radix2 x) * two (- p - 1) = / 2 * two (mag radix2 x - p)).
+  { rewrite <- bpow_plus. replace (/ 2) with (two (-1)) by reflexivity. rewrite <- bpow_plus. f_equal. lia. }
+  pose proof (bpow_gt_0 radix2 (- p - 1)) as Q.
+  assert (Dh : x * two (- p - 1) <= / 2 * two (mag radix2 x - p)).
+  { rewrite <- P. apply Rmult_le_compat_r; lra. }
+  unfold Rabs in H. destruct (Rcase_abs d) as [N|N].
+  - apply Rle_antisym.
+    + rewrite <- (round_generic radix2 fexp (Znearest choice) x F) at 2. apply round_le; try typeclasses eauto. lra.
+    + apply round_N_ge_midp; try assumption; try typeclasses eauto.
+      rewrite pred_eq_pos by lra. unfold pred_pos. destruct (Req_bool_spec x (two (mag radix2 x - 1))) as [E|E].
+      * assert (T : two (mag radix2 x - 1) * two (- p - 1) <= / 2 * two (fexp (mag radix2 x - 1))).
+        { replace (/ 2) with (two (-1)) by reflexivity. rewrite <- !bpow_plus. apply bpow_le. unfold FLT_exp. lia. }
+        rewrite <- E in T. lra.
+      * rewrite U. lra.
+  - apply absorbed; [exact F|lra|]. rewrite U. lra.
+Qed.
 End Norms.
+
+(* Lemma of norms: such an error is undone by the rounding, if the number that should come out is one of the format and
+   no underflow. *)
+Theorem undone emin p (positive : Prec_gt_0 p) choice x off : generic_format radix2 (FLT_exp emin p) x ->
+  (emin + p <= mag radix2 x)%Z -> x <> 0 -> Rabs (off - x) < Rabs x * two (- p - 1) ->
+  round radix2 (FLT_exp emin p) (Znearest choice) off = x.
+Proof.
+  intros F M N H. destruct (Rlt_le_dec 0 x) as [X|X].
+  - replace off with (x + (off - x)) by ring. apply undone_if_positive; try assumption. now rewrite (Rabs_pos_eq x) in
+    H by lra.
+  - rewrite (Rabs_left1 x) in H by lra. replace off with (- (- x + - (off - x))) by ring. rewrite round_N_opp.
+    rewrite undone_if_positive; try assumption; try lra.
+    + now apply generic_format_opp.
+    + now rewrite mag_opp.
+    + now rewrite Rabs_Ropp.
+Qed.

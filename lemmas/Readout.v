@@ -100,41 +100,92 @@ Proof.
 Qed.
 
 (* Its letters' heads are at the end of every lane on the side of their code: each lane where two differ adds as much. *)
-Theorem readout_by_sides omega low margin k top bottom :
-  noise <= omega -> low <= a -> 0 <= low ->
-  own_v - own_u + (a + weights) * over lanes (fun j => (head_v j - head_u j) * z j) = 0 ->
-  (forall j, (j < lanes)%nat -> bottom j <= head_u j <= top j) ->
-  (forall j, (j < lanes)%nat -> head_v j = if Rlt_dec (z j) (code answer j) then top j else bottom j) ->
-  (forall j, (j < lanes)%nat -> head_u j = head_v j \/
-    (head_u j = top j + bottom j - head_v j /\
-     margin <= (top j - bottom j) * (low * Rabs (code answer j - z j) - omega * reach j))) ->
-  0 <= margin -> (k < lanes)%nat -> head_u k <> head_v k -> margin <= lead.
+Section Sides.
+Variables (omega low margin : R) (top bottom : nat -> R).
+Hypothesis heard : noise <= omega.
+Hypothesis least : low <= a.
+Hypothesis low_pos : 0 <= low.
+Hypothesis margin_pos : 0 <= margin.
+Hypothesis offsets : own_v - own_u + (a + weights) * over lanes (fun j => (head_v j - head_u j) * z j) = 0.
+Hypothesis ends : forall j, (j < lanes)%nat -> bottom j <= head_u j <= top j.
+Hypothesis side : forall j, (j < lanes)%nat -> head_v j = if Rlt_dec (z j) (code answer j) then top j else bottom j.
+Hypothesis clear : forall j, (j < lanes)%nat -> head_u j = head_v j \/
+  (head_u j = top j + bottom j - head_v j /\ margin <= (top j - bottom j) * (low * Rabs (code answer j - z j) - omega
+    * reach j)).
+
+Definition gain (j : nat) : R :=
+  a * ((head_v j - head_u j) * (code answer j - z j)) - omega * (Rabs (head_v j - head_u j) * reach j).
+
+Lemma gains : over lanes gain <= lead.
 Proof.
-  intros N La L O TB V D M K NE. apply Rle_trans with (2 := readout omega N).
-  set (gain := fun j => a * ((head_v j - head_u j) * (code answer j - z j)) - omega * (Rabs (head_v j - head_u j) * reach j)).
+  apply Rle_trans with (2 := readout omega heard).
   assert (E : a * over lanes (fun j => (head_v j - head_u j) * (code answer j - z j)) -
     omega * over lanes (fun j => Rabs (head_v j - head_u j) * reach j) = over lanes gain).
   { unfold gain. rewrite over_minus, !over_scaled. reflexivity. }
-  enough (H : margin <= over lanes gain) by lra.
-  assert (G : forall j, (j < lanes)%nat -> head_u j <> head_v j -> margin <= gain j).
-  { intros j J NEj. destruct (D j J) as [EQ|[EQ B]]; [contradiction|]. apply Rle_trans with (1 := B).
-    specialize (TB j J). specialize (V j J). unfold gain. pose proof (reach_pos j J).
-    assert (A : (head_v j - head_u j) * (code answer j - z j) = (top j - bottom j) * Rabs (code answer j - z j) /\
-      Rabs (head_v j - head_u j) = top j - bottom j).
-    { destruct (Rlt_dec (z j) (code answer j)) as [S|S].
-      - rewrite V in *. replace (top j - head_u j) with (top j - bottom j) by lra.
-        rewrite !Rabs_pos_eq by lra. split; ring.
-      - apply Rnot_lt_le in S. rewrite V in *. replace (bottom j - head_u j) with (- (top j - bottom j)) by lra.
-        rewrite Rabs_Ropp, (Rabs_pos_eq (top j - bottom j)) by lra. rewrite Rabs_left1 by lra. split; ring. }
-    destruct A as [-> ->].
-    assert (low * ((top j - bottom j) * Rabs (code answer j - z j)) <= a * ((top j - bottom j) * Rabs (code answer j - z j))).
-    { apply Rmult_le_compat_r; [|exact La]. apply Rmult_le_pos; [lra|apply Rabs_pos]. }
-    lra. }
-  apply Rle_trans with (gain k); [now apply G|]. apply over_at_least; [|exact K].
-  intros j J. destruct (Req_dec (head_u j) (head_v j)) as [EQ|NEj].
-  - unfold gain. rewrite EQ. replace (head_v j - head_v j) with 0 by ring. rewrite Rabs_R0. lra.
-  - apply Rle_trans with (1 := M). now apply G.
+  lra.
 Qed.
+
+Lemma gain_where_they_differ j : (j < lanes)%nat -> head_u j <> head_v j -> margin <= gain j.
+Proof.
+  intros J NEj. destruct (clear j J) as [EQ|[EQ B]]; [contradiction|]. apply Rle_trans with (1 := B).
+  pose proof (ends j J) as TB. pose proof (side j J) as V. unfold gain. pose proof (reach_pos j J).
+  assert (A : (head_v j - head_u j) * (code answer j - z j) = (top j - bottom j) * Rabs (code answer j - z j) /\
+    Rabs (head_v j - head_u j) = top j - bottom j).
+  { destruct (Rlt_dec (z j) (code answer j)) as [S|S].
+    - rewrite V in *. replace (top j - head_u j) with (top j - bottom j) by lra.
+      rewrite !Rabs_pos_eq by lra. split; ring.
+    - apply Rnot_lt_le in S. rewrite V in *. replace (bottom j - head_u j) with (- (top j - bottom j)) by lra.
+      rewrite Rabs_Ropp, (Rabs_pos_eq (top j - bottom j)) by lra. rewrite Rabs_left1 by lra. split; ring. }
+  destruct A as [-> ->].
+  assert (low * ((top j - bottom j) * Rabs (code answer j - z j)) <= a * ((top j - bottom j) * Rabs (code answer j - z
+    j))).
+  { apply Rmult_le_compat_r; [|exact least]. apply Rmult_le_pos; [lra|apply Rabs_pos]. }
+  lra.
+Qed.
+
+Lemma gain_pos j : (j < lanes)%nat -> 0 <= gain j.
+Proof.
+  intros J. destruct (Req_dec (head_u j) (head_v j)) as [EQ|NEj].
+  - unfold gain. rewrite EQ. replace (head_v j - head_v j) with 0 by ring. rewrite Rabs_R0. lra.
+  - apply Rle_trans with (1 := margin_pos). now apply gain_where_they_differ.
+Qed.
+
+Theorem readout_by_sides k : (k < lanes)%nat -> head_u k <> head_v k -> margin <= lead.
+Proof.
+  intros K NE. apply Rle_trans with (2 := gains). apply Rle_trans with (gain k); [now apply gain_where_they_differ|].
+  apply over_at_least; [apply gain_pos|exact K].
+Qed.
+
+(* Heads of one sum that differ in a lane differ in another one too, so the lead is twice that. *)
+Theorem heads_of_one_sum k : over lanes head_u = over lanes head_v -> (k < lanes)%nat -> head_u k <> head_v k ->
+  2 * margin <= lead.
+Proof.
+  intros One K NE.
+  assert (T : forall n, (k < n)%nat -> (n <= lanes)%nat ->
+    (exists j, (j < n)%nat /\ j <> k /\ head_u j <> head_v j) \/ over n head_u - over n head_v = head_u k - head_v k).
+  { assert (Z : forall n, (n <= k)%nat -> (exists j, (j < n)%nat /\ j <> k /\ head_u j <> head_v j) \/ over n head_u =
+    over n head_v).
+    { induction n as [|n IH]; intros L; [now right|]. destruct IH as [(j & J & H)|IH]; [lia|left; exists j; split;
+      [lia|exact H]|].
+      destruct (Req_dec (head_u n) (head_v n)) as [E|E]; [right; unfold over in *; simpl; now rewrite IH, E|].
+      left. exists n. split; [lia|]. split; [lia|exact E]. }
+    induction n as [|n IH]; intros L M; [lia|]. unfold over in *. simpl. destruct (Nat.eq_dec k n) as [<-|N].
+    - destruct (Z k (le_n k)) as [(j & J & H)|E]; [left; exists j; split; [lia|exact H]|right; rewrite E; lra].
+    - destruct IH as [(j & J & H)|E]; [lia|lia|left; exists j; split; [lia|exact H]|].
+      destruct (Req_dec (head_u n) (head_v n)) as [Q|Q]; [right; lra|left; exists n; split; [lia|split; [lia|exact
+        Q]]]. }
+  destruct (T lanes K (le_n lanes)) as [(j & J & N & H)|E]; [|exfalso; apply NE; lra].
+  apply Rle_trans with (2 := gains).
+  assert (G : forall n, (n <= lanes)%nat -> (j < n)%nat -> (k < n)%nat -> gain j + gain k <= over n gain).
+  { induction n as [|n IH]; intros L Jn Kn; [lia|]. change (over (S n) gain) with (over n gain + gain n).
+    destruct (Nat.eq_dec n j) as [->|Dj]; [|destruct (Nat.eq_dec n k) as [->|Dk]].
+    - assert (gain k <= over j gain) by (apply over_at_least; [intros i I; apply gain_pos; lia|lia]). lra.
+    - assert (gain j <= over k gain) by (apply over_at_least; [intros i I; apply gain_pos; lia|lia]). lra.
+    - specialize (IH ltac:(lia) ltac:(lia) ltac:(lia)). pose proof (gain_pos n ltac:(lia)). lra. }
+  specialize (G lanes (le_n lanes) J K). pose proof (gain_where_they_differ j J H). pose proof (gain_where_they_differ
+    k K NE). lra.
+Qed.
+End Sides.
 End Readout.
 
 (* The bound is linear in a and in the sum of weights, so it is least at a corner. *)
@@ -182,4 +233,22 @@ Proof.
   - constructor; [reflexivity|]. apply IH; [exact Rm|]. lra.
   - exfalso. assert (E : packed l v = - (w * x)) by lra. rewrite E, Rabs_Ropp, Rabs_mult, (Rabs_pos_eq w) in B by lra.
     assert (w * u <= w * Rabs x) by (apply Rmult_le_compat_l; lra). lra.
+Qed.
+
+(* Sums of few lanes that decide: what is 0 because the few sums M·x are, where D = P·M. *)
+Theorem few_sums_decide (lanes few : nat) (D P M : nat -> nat -> R) (x : nat -> R) i :
+  (forall j, (j < lanes)%nat -> D i j = over few (fun k => P i k * M k j)) ->
+  (forall k, (k < few)%nat -> over lanes (fun j => M k j * x j) = 0) -> over lanes (fun j => D i j * x j) = 0.
+Proof.
+  intros E Z. rewrite (over_ext lanes _ (fun j => over few (fun k => P i k * (M k j * x j)))).
+  - clear E. assert (S : over lanes (fun j => over few (fun k => P i k * (M k j * x j))) =
+      over few (fun k => P i k * over lanes (fun j => M k j * x j))).
+    { clear Z. induction few as [|n IH]; unfold over in *; simpl.
+      - induction lanes as [|m IHm]; simpl; [reflexivity|rewrite IHm; ring].
+      - rewrite <- IH. pose proof (over_plus lanes (fun j => upto (fun k => P i k * (M k j * x j)) n) (fun j => P i n
+        * (M n j * x j))) as Q.
+        unfold over in Q. rewrite Q. f_equal. apply over_scaled. }
+    rewrite S. rewrite (over_ext few _ (fun _ => 0)); [|intros k K; rewrite (Z k K); ring].
+    unfold over. clear. induction few as [|n IH]; simpl; [reflexivity|rewrite IH; ring].
+  - intros j J. rewrite (E j J). rewrite Rmult_comm, <- over_scaled. apply over_ext. intros k _. ring.
 Qed.

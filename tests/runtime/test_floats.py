@@ -1,7 +1,9 @@
 """The float facts that exact circuits rest on, each checked where the real modules use it (CPU)."""
 
 import os
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -53,6 +55,27 @@ def test_exp_is_zero_from_minus_104_down_and_one_near_zero():
     assert (torch.exp(-at_least(104, torch.float32)) == 0).all()
     near = torch.logspace(-45, -26, 5_001, base=2)
     assert (torch.exp(-near) == 1).all() and (torch.exp(near) == 1).all()
+
+
+def test_exp_is_right_to_2_to_the_minus_17_where_float32_has_all_its_digits():
+    """Below −87 it may have few digits left, or none."""
+    x = torch.linspace(-87, 88, 200_001)
+    assert ((torch.exp(x).double() / torch.exp(x.double()) - 1).abs() <= 2.0**-17).all()
+    x = torch.linspace(-104, -87, 200_001)
+    off = (torch.exp(x).double() - torch.exp(x.double())).abs()
+    assert ((torch.exp(x) == 0) | (off <= 2.0**-17 * torch.exp(x.double()) + 2.0**-127)).all()
+    assert (off > 2.0**-16 * torch.exp(x.double())).any()
+
+
+def test_parts_in_sequence_count_at_most_twice_and_more_than_a_tree():
+    """Beyond 2^24 float32 adds 3 as 4: after 2^22 parts a count is a seventh more than it should be."""
+    held, added = np.float32(1 << 24), 0
+    for _ in range(1 << 10):
+        held, added = held + np.float32(3), added + 3
+        assert held <= np.float32(1 << 24) + 2 * added
+    assert held == (1 << 24) + 4 * added // 3
+    truth, far = (1 << 24) + 3 * (1 << 22), np.float32((1 << 24) + 4 * (1 << 22))
+    assert far + np.float32(3) == far + 4 and far > Fraction(9, 8) * truth
 
 
 def test_rsqrt_is_exact_at_powers_of_four_and_nearly_so_elsewhere():

@@ -72,6 +72,7 @@ OFF = Fraction(-104)  # silu(x) = -0 and softplus(x) = 0 for x at or below this
 KEPT = Fraction(1, 1 << 26)  # exp(-x) = 1 for 0 <= x <= this (E9)
 ERASED = Fraction(104)  # exp(-x) = 0 for x >= this
 NO_DECAY = -104.0  # exp(A_log) underflows to 0 at or below this, so A = -0
+UNDERFLOWS = -87.0  # exp(A_log) is a normal float32 above this
 MOST_A_LOG = 88.0  # exp(A_log) is finite up to here
 
 
@@ -113,7 +114,8 @@ def array_exponent(values: np.ndarray) -> int | None:
 def decay(a_log: float) -> tuple[Fraction, Fraction]:
     """Bounds below and above on |A| = exp(A_log) as float32 computes it; (0, 0) where it is exactly 0, (1, 1) at 0.
 
-    Double precision is right to 2^-52 and float32 to a few of its units; 2^-16 covers both.
+    Double precision is right to 2^-52 and float32 to 2^-17; 2^-16 covers both (Activations.bounds_on_the_rate). Where
+    float32 underflows it has few digits left, or none.
     """
     if not a_log <= MOST_A_LOG:
         raise Rejected(f"A_log is {a_log:g}, and exp of more than {MOST_A_LOG:g} overflows")
@@ -121,6 +123,7 @@ def decay(a_log: float) -> tuple[Fraction, Fraction]:
         return Fraction(0), Fraction(0)
     if a_log == 0:
         return Fraction(1), Fraction(1)
-    a = Fraction(math.exp(a_log))
-    low = a * (1 - Fraction(1, 1 << 16)) if a_log > -87 else Fraction(0)
-    return low, a * (1 + Fraction(1, 1 << 16))
+    a, slack = Fraction(math.exp(a_log)), Fraction(1, 1 << 16)
+    if a_log <= UNDERFLOWS:
+        return Fraction(0), a + Fraction(1, 1 << 126)
+    return a * (1 - slack), a * (1 + slack)

@@ -13,6 +13,7 @@ from tests.verify.checker.lemmas import stated, uses
 ROOT = Path(__file__).parents[3]
 FOLDER, PAGE = ROOT / "lemmas", ROOT / "docs" / "proofs.md"
 _HEAD = "| lemma | theorem | on paper |\n| --- | --- | --- |\n"
+_RULES = "| rule | theorems | on paper, beside its code |\n| --- | --- | --- |\n"
 
 
 def files() -> list[Path]:
@@ -46,6 +47,13 @@ def of_lemmas() -> dict[str, list[str]]:
             for name in dict.fromkeys(name for name, _ in uses(part, names)):
                 found.setdefault(name, []).extend(f"`{path.stem}.{theorem}`" for theorem in theorems(part))
     return found
+
+
+def of_rules() -> dict[str, list[str]]:
+    """What the page says that each rule of the small kernel rests on: theorems, each with its file."""
+    rows = PAGE.read_text("utf-8").split(_RULES)[1].split("\n\n")[0].split("\n")
+    cells = [row.split(" | ") for row in rows]
+    return {row[0].strip("| `"): re.findall(r"`(\w+\.\w+)`", row[1]) for row in cells}
 
 
 def said() -> dict[str, tuple[str, str]]:

@@ -20,13 +20,13 @@ from tests.verify.checker.checkpoints import write
 from tests.verify.checker.fuzz import walks
 from tests.verify.checker.learned import LEARNED
 from tests.verify.checker.values import Sequence
-from verify.checker.arithmetic import columns
+from verify.checker.arithmetic import columns, running
 from verify.checker.arithmetic.columns import most_held
 from verify.checker.arithmetic.memories import read_bound
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.arithmetic.running import running_sum
 from verify.checker.files import read, read_json
-from verify.checker.formats import FORMATS
+from verify.checker.formats import FORMATS, decay
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.compare import _score, compare
 from verify.checker.meaning.conditions import ONE
@@ -169,3 +169,24 @@ def test_what_counts_leave_is_at_least_what_is_added_up(seed, halved, monkeypatc
     found = columns._over_all(world, both, a, roots)
     assert true <= found <= at_once
     assert halved or found == at_once
+
+
+def test_decays_that_float32_rounds_to_few_digits_are_bounded():
+    """float32 takes exp(-103.9) for 2^-149, nearly twice what it is."""
+    for a_log in (-103.97, -103.9, -102.85, -100.3, -88.0, -87.5, -86.0, -3.0, 4.5):
+        low, high = decay(a_log)
+        assert low <= Fraction(float(np.exp(np.float32(a_log)))) <= high
+
+
+def test_a_count_that_outgrows_the_format_is_bounded_whatever_the_order(monkeypatch):
+    """float32 takes 2^24 and then 2^22 parts of 3, one after the other, for 2^25: more than 9/8 of what it is. Where
+    all positions count it takes them for 9/8 at most.
+    """
+    truth = (1 << 24) + 3 * (1 << 22)
+    edge = Edge("", "", np.ones(1, dtype=bool), False, True)
+    monkeypatch.setattr(running, "_added_up", lambda world, shape: Fraction(truth))
+    for length, most in ((truth, truth * 9 // 8), (1 << 60, truth * 32 // 15 + 1)):
+        world = World(Language(1, "", (edge,), length), FORMATS["float32"])
+        count = running_sum(world, constant(1), "here")
+        assert bounds(world, count)[1] == most and count.upto == 1 << 24
+    assert truth * 9 // 8 < 1 << 25 < most

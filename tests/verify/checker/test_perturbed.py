@@ -18,11 +18,12 @@ from transformers import AutoModelForCausalLM
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.changed import contents
 from tests.verify.checker.checkpoints import write
-from verify.checker.arithmetic.model import prove_arithmetic
+from verify.checker.arithmetic.model import Proved, prove_arithmetic
 from verify.checker.arithmetic.perturbed import lead_of
 from verify.checker.check import Verdict, prove
 from verify.checker.files import Checkpoint, in_memory
 from verify.checker.formats import Rejected, at_least
+from verify.checker.values.bounds import largest
 
 HEAD = "lm_head.weight"
 LENGTH = 4
@@ -148,3 +149,24 @@ def test_rounding_counts():
     tight = replace(proved.world.format, significand=4)
     with pytest.raises(Rejected):
         lead_of(replace(proved, world=replace(proved.world, format=tight)), proved.head, model.margin, 5)
+
+
+def test_sums_on_the_way_may_not_overflow():
+    """Sizes that add up to just what the format holds may be rounded beyond it."""
+    model = small("mamba")
+    proved = prove_arithmetic(model.checkpoint)
+    sizes = np.array([float(largest(proved.world, lane)) for lane in proved.lanes])
+    reach = np.bincount(proved.head.rows, np.abs(proved.head.data) * sizes[proved.head.cols]).max()
+    refused = lambda top: _refused(replace(proved, world=replace(proved.world, format=top)), model)
+    tops = [
+        replace(proved.world.format, largest=Fraction(reach) * (1 + Fraction(n, 1 << 26))) for n in (-8, 1, 1 << 10)
+    ]
+    assert ["beyond what" in refused(top) for top in tops] == [True, True, False]
+
+
+def _refused(proved: Proved, model: Small) -> str:
+    try:
+        lead_of(proved, proved.head, model.margin, model.checkpoint.language.tokens)
+    except Rejected as reason:
+        return str(reason)
+    return ""

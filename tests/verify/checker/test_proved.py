@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tests.verify.checker.lemmas import stated
-from tests.verify.checker.proved import FOLDER, files, of_lemmas, said, table, theorems, without_comments
+from tests.verify.checker.proved import FOLDER, files, of_lemmas, of_rules, said, table, theorems, without_comments
 
 GAPS = r"Admitted|admit|Axioms?|Parameters?|Conjecture|bypass_check|Unset\s+\w+\s+Checking"
 
@@ -36,6 +36,15 @@ def test_the_page_says_of_each_lemma_who_has_checked_it():
     assert "\n".join(f"| {n} | {s} | {p} |" for n, (s, p) in page.items()) == table()
 
 
+def test_each_rule_of_the_small_kernel_names_theorems_that_are_there():
+    known = {f"{path.stem}.{name}" for path in files() for name in theorems(path.read_text("utf-8"))}
+    rules, page = of_rules(), (FOLDER.parent / "docs" / "proofs.md").read_text("utf-8")
+    kernel = page.split("| rule | what the kernel checks | lemmas |\n| --- | --- | --- |\n")[1].split("\n\n")[0]
+    assert {row.split("`")[1] for row in kernel.split("\n")} <= set(rules)
+    for rule, named in rules.items():
+        assert named and set(named) <= known, f"{rule}: {set(named) - known}"
+
+
 WITHOUT_COQ = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed: no lemma is checked here")
 WRONG = [  # statements that are a little too strong
     ("Sums.v", "under l) <= two (bits F + e) /\\", "under l) <= two (bits F + e + 1) /\\"),
@@ -45,6 +54,26 @@ WRONG = [  # statements that are a little too strong
     ("States.v", "since (l ++ (0, 0) :: m)", "since (l ++ (1, 0) :: m)"),
     ("Totals.v", "Once => (length (at_edge e p) <= 1)%nat", "Once => (length (at_edge e p) <= 2)%nat"),
     ("Norms.v", "0 <= d < / 2 * ulp", "0 <= d <= / 2 * ulp"),
+    ("Potential.v", "charged e \\/ amount a <= allowed e) ->", "charged e \\/ amount a <= allowed e + 1) ->"),
+    ("Potential.v", "Rabs (m t) <= sum", "m t <= sum"),
+    ("Cases.v", "(1 <= c <= S k)%nat -> allowed", "(1 <= c <= k)%nat -> allowed"),
+    ("Situations.v", "known (S k) q x -> new (S k) q \\/ known k q x", "known (S k) q x -> True"),
+    ("Endless.v", "at_length b (two 512) <= two 128 ->", "at_length b (two 512) <= two 400 ->"),
+    ("Kept.v", "(1 <= n <= t)%nat -> (forall u", "(n <= t)%nat -> (forall u"),
+    ("Recall.v", "others * noise < low * (G w v - G u v)", "0 < low * (G w v - G u v)"),
+    ("Rings.v", "(p + k =? t)%nat then w else 0) ->", "(p + k =? t)%nat then w else w) ->"),
+    ("Rules.v", "score u - score t < weight", "score u - score t <= weight"),
+    ("Matches.v", "(like j <= like i)%nat /\\ (like j = like i", "(like j = like i"),
+    ("Perturbed.v", "* s + grown n * (INR (2 * n) - 1)", "* s + grown n * (INR (2 * n) - 2)"),
+    (
+        "Together.v",
+        "Hypothesis same_step : forall q p a, merged q = merged p",
+        "Hypothesis same_step : forall q p a, q = p",
+    ),
+    ("Alike.v", "on_edge e a <-> on_edge e (first a)", "on_edge e (first a) -> on_edge e a"),
+    ("OpenLetters.v", "possible q r /\\ edge (place q) (r n) t", "possible q r /\\ edge (place q) (r n) (place q)"),
+    ("Columns.v", "-> 0 <= snd p) -> x0 <= x <= x1", "-> snd p = snd p) -> x0 <= x <= x1"),
+    ("Chunks.v", "130 * reach <= two (bits F + e) ->", "129 * reach <= two (bits F + e) ->"),
     ("Readout.v", "Theorem readout omega : noise <= omega", "Theorem readout omega : noise <= 2 * omega"),
 ]
 

@@ -14,7 +14,7 @@ from verify.checker.values.values import above
 
 _MOST_TERMS = 1 << 20
 _UPWARD = 1 + 2.0**-30  # covers what float64 rounds off a sum of that many terms ≥ 0, each of a few operations
-_TINY = Fraction(2) ** -126  # a product below it may be flushed to 0
+_TINY = Fraction(2) ** -126  # a product or a sum below it may be flushed to 0
 
 
 def lead_of(model: Proved, head: Matrix, margin: Fraction, letters: int) -> Fraction:
@@ -41,8 +41,9 @@ def lead_of(model: Proved, head: Matrix, margin: Fraction, letters: int) -> Frac
 def _off(model: Proved, head: Matrix) -> np.ndarray:
     """(rows,) how far a score is off at most: by its weights, and by rounding, in any order of its terms.
 
-    n terms w·x are added with an error of at most γ_n Σ|w·x|, γ_n = n·u/(1 − n·u), u = 2^-p, and of n·2^-126 where
-    products are flushed to 0.
+    n terms w·x are added with an error of at most γ_n Σ|w·x|, γ_n = n·u/(1 − n·u), u = 2^-p, and of
+    2n(1 + γ_n)·2^-126 where products or sums are flushed to 0 (Perturbed.sums_rounded). No number on the way is larger
+    than Σ|w·x| and that error.
     """
     used = np.union1d(model.head.cols, head.cols)
     for lane in used.tolist():
@@ -56,11 +57,11 @@ def _off(model: Proved, head: Matrix) -> np.ndarray:
     size[used] = [above(largest(model.world, model.lanes[lane])) for lane in used.tolist()]
     count = head.shape[0]
     weight = lambda m: np.bincount(m.rows, np.abs(m.data) * size[m.cols], count)
-    if float(weight(head).max(initial=0.0)) * _UPWARD > model.world.format.largest:
+    gamma = rounded / (1 - rounded)
+    error = above(gamma) * weight(head) + above(2 * terms * (1 + gamma) * _TINY)
+    if float((weight(head) + error).max(initial=0.0)) * _UPWARD > model.world.format.largest:
         raise Rejected(f"a score may be beyond what {model.world.format.name} holds")
-    gamma = above(rounded / (1 - rounded))
-    found = weight(_difference(head, model.head)) + gamma * weight(head) + above(terms * _TINY)
-    return found * _UPWARD
+    return (weight(_difference(head, model.head)) + error) * _UPWARD
 
 
 def _difference(one: Matrix, other: Matrix) -> Matrix:

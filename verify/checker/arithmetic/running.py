@@ -24,8 +24,8 @@ from verify.checker.values.values import (
 
 def running_sum(world: World, drive: Value, what: str) -> Value:
     """Σ over the past (lemma of running sums): bounded by the total. A count (increments 0 and 1 unit) may outgrow the
-    format: then it is known up to the format's integers, and at most 9/8 of the truth beyond (by the order of a scan,
-    trusted base).
+    format: then it is known up to the format's integers. Beyond, it is at most 32/15 of the truth, and 9/8 of what it
+    is if every position counts (by the order of a scan, trusted base; Counts.counts_at_most, Counts.more_counts_more).
     """
     if drive.constant and not drive.const:
         return drive
@@ -39,7 +39,7 @@ def running_sum(world: World, drive: Value, what: str) -> Value:
                 f"{what}: its running sum can reach {top} units, and {world.format.name} adds "
                 f"exactly up to {world.format.units}"
             )
-        exact, top = world.format.units, top + top // 8
+        exact, top = world.format.units, min(32 * top // 15 + 1, max(top, world.language.length) * 9 // 8)
     check_range(world, abs(scale) * unit * top, drive.unit, f"{what}: its running sum")
     facts = (-top if lo < 0 else 0, top, None)
     root = world.root("sum", facts, (unit, shape), exact, _summed(world, shape, exact))

@@ -45,8 +45,8 @@ def _score(parts: list[tuple[Matrix, Lanes]], row: int) -> Value:
 
 
 def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fraction | None:
-    """The W of rules: any above every lead of a score over that of a token with a rule will do. Tried are what the
-    weights add to the first rule's token, and the least powers of two.
+    """The W of rules: any above every lead of a score over that of a token with a rule will do (lemma of rules over
+    scores). Tried are what the weights add to the first rule's token, and the least powers of two.
     """
     if stream["operation"] != "Decide":
         return None
