@@ -59,6 +59,7 @@ WRONG = [  # statements that are a little too strong
     ("Cases.v", "(1 <= c <= S k)%nat -> allowed", "(1 <= c <= k)%nat -> allowed"),
     ("Situations.v", "known (S k) q x -> new (S k) q \\/ known k q x", "known (S k) q x -> True"),
     ("Endless.v", "at_length b (two 512) <= two 128 ->", "at_length b (two 512) <= two 400 ->"),
+    ("Ends.v", "two 448 <= f (two 512) /\\ forall", "two 300 <= f (two 512) /\\ forall"),
     ("Kept.v", "(1 <= n <= t)%nat -> (forall u", "(n <= t)%nat -> (forall u"),
     ("Recall.v", "others * noise < low * (G w v - G u v)", "0 < low * (G w v - G u v)"),
     ("Rings.v", "(p + k =? t)%nat then w else 0) ->", "(p + k =? t)%nat then w else w) ->"),
