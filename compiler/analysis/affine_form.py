@@ -25,6 +25,7 @@ ONE = constant(1).named("one")
 ONE.origin = ""  # no line of a circuit
 AffineForm = dict[tuple[Stream, int], sparse.csr_array]
 Weights: TypeAlias = Fraction | sparse.csr_array  # a number stands for that multiple of the identity: most weights are
+_ONCE = Fraction(1)
 
 
 def affine_form(stream: Stream, known: dict[Stream, AffineForm] | None = None) -> AffineForm:
@@ -41,6 +42,8 @@ def affine_form(stream: Stream, known: dict[Stream, AffineForm] | None = None) -
 
 def form_rows(form: AffineForm, rows: np.ndarray) -> AffineForm:
     """The form of these numbers of a stream only: atoms that none of them reads are not in it, and need no lane."""
+    if all(len(rows) == m.shape[0] for m in form.values()) and np.array_equal(rows, np.arange(len(rows))):
+        return form
     taken = ((key, sparse.csr_array(matrix[rows])) for key, matrix in form.items())
     return {key: matrix for key, matrix in taken if matrix.nnz}
 
@@ -54,7 +57,7 @@ def constant_levels(form: AffineForm, width: int) -> np.ndarray | None:
 
 def _affine_form(stream: Stream, known: dict[Stream, AffineForm]) -> AffineForm:
     form: dict[tuple[Stream, int], list[Weights]] = {}
-    pending: dict[Stream, dict[int, list[Weights]]] = {stream: {0: [Fraction(1)]}}
+    pending: dict[Stream, dict[int, list[Weights]]] = {stream: {0: [_ONCE]}}
     for node in reversed(_foldable_region(stream, known)):
         for lag, parts in pending.pop(node, {}).items():
             weights = _sum(parts, node.width)  # every reader has been seen, so this is all of it
@@ -93,11 +96,11 @@ def _folded(node: Stream, known: dict[Stream, AffineForm]) -> Iterator[tuple[Str
         for matrix, source in zip(operation.maps, node.inputs, strict=True):
             yield source, 0, _weights(matrix), False
     elif operation.delay is not None:
-        yield node.inputs[0], operation.delay, Fraction(1), False
+        yield node.inputs[0], operation.delay, _ONCE, False
     elif operation.constants is not None:
         yield ONE, 0, _constant_weights(operation.constants), True
     else:
-        yield node, 0, Fraction(1), True
+        yield node, 0, _ONCE, True
 
 
 def _foldable_region(stream: Stream, known: dict[Stream, AffineForm]) -> list[Stream]:
@@ -127,7 +130,7 @@ def _weights(matrix: sparse.csr_array) -> Weights:
     rows, columns = matrix.shape
     if rows != columns or len(matrix.data) != rows:
         return matrix
-    alike = (
+    alike = rows == 1 or (
         (matrix.data == matrix.data[0]).all()
         and (matrix.indices == np.arange(rows)).all()
         and (np.diff(matrix.indptr) == 1).all()
@@ -140,6 +143,8 @@ def _matrix(weights: Weights, width: int) -> sparse.csr_array:
 
 
 def _product(a: Weights, b: Weights) -> Weights:
+    if a is _ONCE:
+        return b
     if isinstance(a, Fraction):
         return a * b if isinstance(b, Fraction) else scaled(b, a)
     return scaled(a, b) if isinstance(b, Fraction) else product(a, b)
@@ -147,6 +152,8 @@ def _product(a: Weights, b: Weights) -> Weights:
 
 def _sum(parts: list[Weights], width: int) -> Weights:
     """The sum; numbers are multiples of the identity of this width."""
+    if len(parts) == 1:
+        return parts[0]
     number = sum((p for p in parts if isinstance(p, Fraction)), Fraction(0))
     matrices = [p for p in parts if not isinstance(p, Fraction)]
     if not matrices:

@@ -14,7 +14,7 @@ import numpy as np
 from compiler.analysis.affine_form import ONE, AffineForm
 from compiler.language.stream import Stream
 from compiler.lattice.domain import Domain, least_unit, outward, raised, up
-from compiler.lattice.matrix_sums import MatrixSumsCache
+from compiler.lattice.matrix_sums import MatrixSumsCache, added
 
 
 def rectified_totals(
@@ -29,8 +29,8 @@ def rectified_totals(
             continue
         domain = domain_of(atom)
         sums = sums_of(matrix).of(domain, up(domain.l1))
-        highs.append(sums.up)
-        totals.append(sums.rising)
+        highs.append(added([sums], lambda p: p.up, width))
+        totals.append(added([sums], lambda p: p.rising, width))
     high, total, offset = np.array(highs), np.array(totals), np.maximum(constant, 0)
     reach, unit = high.sum(axis=0) + np.abs(constant), min(least_unit(high), least_unit(constant))
     rest = outward(constant, high.sum(axis=0) - high + constant, reach, unit, len(highs) + 2)[1]

@@ -10,25 +10,20 @@ float64 runs them exactly; real numbers are compared within rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from compiler.analysis.affine_form import ONE
 from compiler.errors import CompileError
-from compiler.exactness.domains_held import first_outside
+from compiler.exactness.sampled import CANCELLED, ROUNDING, WORK, Held, Sampled, floats_do, read_by
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
 from compiler.ir.block import UnsafePreactivation
-from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.stream import Stream
 
 POSITIONS = 1200
-WORK = 1 << 21  # numbers formed by the blocks and the interpreter together, about
-EXACT_WORK = 1 << 13  # of them with Python integers and Fractions
-ROUNDING = 1e-9  # of real numbers, of the largest output: the blocks and the interpreter add in another order
-CANCELLED = 2.0**-48  # of the largest number that is formed: what float64 loses where such numbers cancel
 
 
 class Miscompiled(RuntimeError):
@@ -43,15 +38,17 @@ def compare(compiled, written: Circuit | None = None) -> None:
     """
     circuit = compiled.source
     lanes = compiled.lanes.count
-    size = _work(circuit) + sum(
+    source, core = (Sampled(each, compiled.domains) for each in (circuit, compiled.core))
+    size = source.work + sum(
         lanes + len(b.features.names) + len(b.channels.names) * (1 + b.d_state) for b in compiled.blocks
     )
     positions = max(8, min(POSITIONS, WORK // size))
-    floats = {each: _floats_do(compiled, each) for each in (circuit, compiled.core)}
-    for tokens, numbers in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
-        _compare(compiled, tokens, numbers, floats[circuit])
-        for each, by_floats in floats.items():
-            _hold_domains(compiled, each, tokens, numbers, by_floats)
+    for inputs in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
+        tokens, numbers = inputs
+        held = source.held(inputs)
+        _compare(compiled, tokens, numbers, source.output(inputs, held))
+        _need_held(source, held)
+        _need_held(core, core.held(inputs))
         if written is not None and written is not circuit:
             _compare_circuits(compiled, written, tokens, numbers)
 
@@ -61,7 +58,7 @@ def _compare_circuits(compiled, written: Circuit, tokens, numbers: Mapping[Strea
     weight.
     """
     try:
-        dtype = np.float64 if _floats_do(compiled, written) else object
+        dtype = np.float64 if floats_do(written, compiled.domains) else object
     except CompileError:  # what was left out may have no bounds
         dtype = object
     before, after = (interpret(c, tokens, numbers, dtype=dtype)[c.output] for c in (written, compiled.source))
@@ -79,9 +76,8 @@ def _compare_circuits(compiled, written: Circuit, tokens, numbers: Mapping[Strea
         )
 
 
-def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], floats: bool) -> None:
-    """floats: whether float64 gives the values of the circuit as written."""
-    expected = _expected(compiled, tokens, numbers, floats)
+def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], expected: np.ndarray) -> None:
+    """Raise Miscompiled where the blocks give anything else than the circuit as written, which gives `expected`."""
     try:
         stream = first = _first(compiled, tokens, numbers)
         for block in compiled.blocks:
@@ -95,46 +91,15 @@ def _compare(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.nd
         raise Miscompiled(_sentence(compiled, tokens, numbers, first, at, outputs[at], expected[at]))
 
 
-def _hold_domains(
-    compiled, circuit: Circuit, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], floats: bool
-) -> None:
-    """Raise Miscompiled, naming the stream, where one leaves its domain, on as many sequences as the work allows.
-
-    floats: whether float64 gives its values.
-    """
-    batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
-    count = max(1, min(batch, (WORK if floats else EXACT_WORK) // (length * _work(circuit))))
-    part = np.arange(count) * batch // count
-    read = {s: v[part] for s, v in _read_by(circuit.streams, numbers).items()}
-    known = {s: compiled.domains.of(s) for s in circuit.streams}
-    values = interpret(circuit, None if tokens is None else tokens[part], read, known, np.float64 if floats else object)
-    streams = [stream for stream in known if stream.width]
-    domains = [known[stream] for stream in streams]
-    real = floats and any(not domain.step for domain in domains)
-    bounds = [float(domain.bounds.max(initial=0)) for domain in domains]
-    lost = CANCELLED * max(bounds)  # of what may cancel on the way
-    tolerances = [ROUNDING * max(1.0, bound) + lost if real else 0.0 for bound in bounds]
-    found = first_outside(domains, [values[s].astype(np.float64) for s in streams], tolerances)
+def _need_held(sampled: Sampled, held: Held) -> None:
+    """Raise Miscompiled, naming the stream, where one leaves its domain."""
+    found = sampled.outside(held)
     if found is not None:
-        which, reason = found
-        stream = streams[which]
+        stream, reason = found
         raise Miscompiled(f"{MISTAKE} {stream.as_written.label} ({stream.origin}): {reason}.")
 
 
 MISTAKE = "the compiler made a mistake, and nothing was compiled (please report the circuit):"
-
-
-def _floats_do(compiled, circuit: Circuit) -> bool:
-    """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
-    held = all(ops.is_dyadic(value) for s in circuit.streams for value in s.operation.constants or ())
-    real = held and any(not compiled.domains.of(s).step for s in circuit.streams)
-    return real or compiled.domains.exact_dtype(circuit) is np.float64
-
-
-def _work(circuit: Circuit) -> int:
-    """How many numbers a position of the interpreter takes, about."""
-    entries = sum(m.nnz for s in circuit.streams for m in s.operation.maps or ())
-    return entries + sum(s.width for s in circuit.streams)
 
 
 def _first(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray]) -> np.ndarray:
@@ -145,36 +110,11 @@ def _first(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndar
     shape = next(iter(numbers.values())).shape[:2]
     stream = np.zeros((*shape, lanes.count))
     stream[..., lanes.index[ONE]] = 1
-    for source, values in _read_by(compiled.core.streams, numbers).items():
+    for source, values in read_by(compiled.core.streams, numbers).items():
         if source in lanes.index:
             held = lanes.index[source] >= 0
             stream[..., lanes.index[source][held]] = values[..., held]
     return stream
-
-
-def _read_by(streams: Iterable[Stream], numbers: Mapping[Stream, np.ndarray]) -> dict[Stream, np.ndarray]:
-    """The values of the numeric inputs under the streams that stand for them after the passes."""
-    values = {source.operation: array for source, array in numbers.items()}
-    return {s: values[s.operation] for s in streams if s.operation in values}
-
-
-def _expected(compiled, tokens: np.ndarray | None, numbers: Mapping[Stream, np.ndarray], floats: bool) -> np.ndarray:
-    """The output of the circuit as written.
-
-    Sequences that the work allows with exact numbers, all if floats would not do.
-    """
-    circuit = compiled.source
-    batch, length = (tokens if tokens is not None else next(iter(numbers.values()))).shape[:2]
-    count = min(batch, EXACT_WORK // (length * _work(circuit))) if floats else batch
-    values = np.empty((batch, length, circuit.output.width))
-    if count < batch:
-        values[:] = interpret(circuit, tokens, numbers, dtype=np.float64)[circuit.output]
-    if not count:
-        return values
-    exact = np.arange(count) * batch // count
-    part = interpret(circuit, None if tokens is None else tokens[exact], {s: v[exact] for s, v in numbers.items()})
-    values[exact] = part[circuit.output].astype(np.float64)
-    return values
 
 
 def _tolerance(compiled, expected: np.ndarray) -> float:
@@ -217,7 +157,7 @@ def _first_lane(compiled, tokens, numbers, stream: np.ndarray) -> str | None:
     """The lane written first, by blocks, that differs from what the core circuit says, with its stream and line."""
     lanes = compiled.lanes
     atoms = [s for s in lanes.index if s is not ONE]
-    numbers = _read_by(compiled.core.streams, numbers)
+    numbers = read_by(compiled.core.streams, numbers)
     expected = interpret(compiled.core, tokens, numbers, keep=atoms, dtype=np.float64)
     for number, operations in enumerate(compiled.schedule.blocks, start=1):
         stream = stream + compiled.blocks[number - 1].run(stream)

@@ -129,11 +129,15 @@ class InputLanguage:
     @cached_property
     def _repeatable(self) -> tuple[bool, ...]:
         """For each edge, whether a path can take it more than once (both ends in one strong component)."""
-        import networkx as nx  # not at the top: `construct list` would wait for it
+        from scipy.sparse import coo_array  # not at the top: `construct list` would wait for it
+        from scipy.sparse.csgraph import connected_components
 
-        graph = nx.MultiDiGraph((e.source, e.target) for e in self.edges)
-        component = {s: i for i, states in enumerate(nx.strongly_connected_components(graph)) for s in states}
-        return tuple(component[e.source] == component[e.target] for e in self.edges)
+        ends = [(e.source, e.target) for e in self.edges]
+        number = {state: i for i, state in enumerate({state for both in ends for state in both})}
+        source, target = np.array([(number[a], number[b]) for a, b in ends], dtype=np.int64).reshape(-1, 2).T
+        graph = coo_array((np.ones(len(source)), (source, target)), shape=(len(number), len(number)))
+        component = connected_components(graph, connection="strong")[1]
+        return tuple((component[source] == component[target]).tolist())
 
     def is_repeatable(self, edge: int) -> bool:
         """Whether a path can take the edge of this number more than once."""

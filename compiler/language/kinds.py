@@ -8,6 +8,7 @@ author declares it, and it is not written with the circuit.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,14 @@ def kinds_of(type: Type) -> np.ndarray:
     if isinstance(type, (Int, Real)) and type.kinds:
         return np.frombuffer(type.kinds, dtype=np.uint8)
     kind = Kind.FLAG if isinstance(type, (Bool, OneHot)) else Kind.INTEGER if type.integral else Kind.REAL
-    return np.full(type.width, kind, dtype=np.uint8)
+    return _of_one_kind(type.width, int(kind))
+
+
+@lru_cache(maxsize=1 << 8)
+def _of_one_kind(width: int, kind: int) -> np.ndarray:
+    found = np.full(width, kind, dtype=np.uint8)
+    found.flags.writeable = False
+    return found
 
 
 def of_kinds(kinds: np.ndarray, lo: Any = None, hi: Any = None) -> Int | Real:

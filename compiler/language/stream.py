@@ -50,9 +50,12 @@ class Stream:
     def __init__(self, operation: ops.Operation, inputs: Sequence[Stream] = (), name: str | None = None):
         self.operation = instance(operation, ops.Operation, "the operation of a stream", "an operation such as Relu()")
         self.inputs = _checked(operation, inputs)
-        self.type: Type = _result_type(operation, self.inputs)
-        self.name = None if name is None else instance(name, str, "name", "a text")
         author = _standing_for.get()
+        if author is not None and author.operation is operation and _of_one_type(author.inputs, self.inputs):
+            self.type: Type = author.type
+        else:
+            self.type = _result_type(operation, self.inputs)
+        self.name = None if name is None else instance(name, str, "name", "a text")
         self.origin: str = source_line() if author is None else author.origin
         self._as_written = None if author is None else author.as_written
         self._expression: str | None = None
@@ -313,6 +316,11 @@ def _checked(operation: ops.Operation, inputs: Sequence[Stream]) -> tuple[Stream
             word = words[min(i, len(words) - 1)] if words else f"input {i}"
             given_stream(given, f"{word!r} of {operation.symbol}")
     return tuple(inputs)
+
+
+def _of_one_type(some: Sequence[Stream], others: Sequence[Stream]) -> bool:
+    """Whether each has the very type of the other: equal ones may differ in the kinds of their lanes."""
+    return len(some) == len(others) and all(a.type is b.type for a, b in zip(some, others, strict=True))
 
 
 def _result_type(operation: ops.Operation, inputs: tuple[Stream, ...]) -> Type:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
@@ -15,13 +16,14 @@ from compiler.lattice.units import array_units
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Σ_j matrix[i, j] · lane j for every row i, by the domain of the lanes.
+    """Σ_j matrix[i, j] · lane j for the rows i of `at`, by the domain of the lanes; of any other row it is 0.
 
     low, high: between which it lies; up, down: what its positive and its negative terms can reach;
     units: its unit (0: none, infinity: always 0); totals: what its absolute value can sum to over positions;
     rising: the same of its positive part.
     """
 
+    at: np.ndarray | slice
     low: np.ndarray
     high: np.ndarray
     up: np.ndarray
@@ -29,6 +31,22 @@ class Sums:
     units: np.ndarray
     totals: np.ndarray
     rising: np.ndarray
+
+
+def added(parts: Sequence[Sums], of: Callable[[Sums], np.ndarray], height: int) -> np.ndarray:
+    """Σ over parts of what each has of its rows: (height,)."""
+    total = np.zeros(height)
+    for part in parts:
+        total[part.at] += of(part)
+    return total
+
+
+def least_units(parts: Sequence[Sums], height: int) -> np.ndarray:
+    """The units of sums of parts: (height,)."""
+    units = np.full(height, np.inf)
+    for part in parts:
+        units[part.at] = np.minimum(units[part.at], part.units)
+    return units
 
 
 class MatrixSums:
@@ -43,12 +61,17 @@ class MatrixSums:
         self.size = np.abs(matrix.data)
         self.positive = matrix.data > 0
         per_row = np.diff(matrix.indptr)
-        self.rows = np.repeat(np.arange(self.height, dtype=np.int32), per_row)
         self.terms = int(per_row.max(initial=0))
+        self.at: np.ndarray | slice = slice(None)
+        if _is_gappy(matrix):  # streams side by side have one row each
+            self.at = np.flatnonzero(per_row)
+            per_row = per_row[self.at]
+        self.filled = len(per_row)
+        self.rows = np.repeat(np.arange(self.filled, dtype=np.int32), per_row)
         units = array_units(matrix.data)
         self.grain = float(units.min(initial=np.inf))
         self.units = units if (units != self.grain).any() else np.array(self.grain)  # one for all entries, where equal
-        self.largest = np.zeros(self.height)
+        self.largest = np.zeros(self.filled)
         np.maximum.at(self.largest, self.rows, self.size)
         sums = np.bincount(matrix.indices, self.size, 1)
         self._found: dict[tuple[bytes, float], Sums] = {}
@@ -77,11 +100,12 @@ class MatrixSums:
         top = self._sum(size * np.where(self.positive, domain.high[at], -domain.low[at]))
         bottom = self._sum(size * np.where(self.positive, domain.low[at], -domain.high[at]))
         bottom, top = outward(bottom, top, gains + losses, unit, terms)
-        units = np.full(self.height, np.inf)
+        units = np.full(self.filled, np.inf)
         np.minimum.at(units, self.rows, self.units * domain.units[at])
         totals = size * domain.totals[at]
         rising = totals * (self.positive | (low < 0))
         return Sums(
+            self.at,
             np.maximum(bottom, -limit),
             np.minimum(top, limit),
             np.minimum(raised(gains, unit, terms), limit),
@@ -92,7 +116,7 @@ class MatrixSums:
         )
 
     def _sum(self, entries: np.ndarray) -> np.ndarray:
-        return np.bincount(self.rows, entries, self.height)
+        return np.bincount(self.rows, entries, self.filled)
 
 
 class MatrixSumsCache:
@@ -118,7 +142,18 @@ class MatrixSumsCache:
 
 def _digest(matrix: sparse.csr_array) -> bytes:
     """The same for equal matrices; their numbers would be kept a second time."""
-    found = blake2b(repr((matrix.shape, matrix.nnz, matrix.indices.dtype)).encode())
-    for part in (matrix.indptr, matrix.indices, matrix.data):
-        found.update(part.tobytes())
+    found = blake2b(repr((matrix.shape, len(matrix.data))).encode())
+    ends = matrix.indptr
+    if _is_gappy(matrix):
+        count = np.diff(ends)
+        rows = np.flatnonzero(count)
+        ends = np.concatenate([rows, count[rows]])
+    for part in (ends, matrix.indices):
+        found.update(part.astype(np.int64, copy=False).tobytes())
+    found.update(matrix.data.tobytes())
     return found.digest()
+
+
+def _is_gappy(matrix: sparse.csr_array) -> bool:
+    """Whether most rows are empty."""
+    return 2 * len(matrix.data) < matrix.shape[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy import sparse
@@ -60,6 +61,7 @@ class BlockBuilder:
         self._group: tuple | None = None
         self._groups: dict[tuple | None, int] = {}
         self._columns: list[_Group] = []
+        self._open: dict[tuple[int, float], sparse.csr_array] = {}
 
     def begin(self, reader: Stream, gadget: str, group: tuple | None) -> None:
         """What is added from here on serves this operation, by the gadget of that name.
@@ -274,9 +276,11 @@ class BlockBuilder:
 
     def always_open(self, count: int, level: float) -> sparse.csr_array:
         """A gate row of level·one for each of `count` channels."""
-        one = int(self.lanes.index[ONE][0])
-        parts = np.full(count, level), np.full(count, one), np.arange(count + 1)
-        return sparse.csr_array(parts, shape=(count, self.lanes.count))
+        if (count, level) not in self._open:
+            one = int(self.lanes.index[ONE][0])
+            parts = np.full(count, level), np.full(count, one), np.arange(count + 1)
+            self._open[count, level] = sparse.csr_array(parts, shape=(count, self.lanes.count))
+        return self._open[count, level]
 
     def build(self) -> SelectiveBlock:
         n_features, n_lanes = len(self._coordinates), self.lanes.count
@@ -313,7 +317,7 @@ class BlockBuilder:
 
         deltas = [_entries(p["delta_features"] or (), n, n_features) for p, n in zip(parts, counts, strict=True)]
         lanes = [
-            p["delta_lanes"] if p["delta_lanes"] is not None else sparse.csr_array((n, n_lanes))
+            p["delta_lanes"] if p["delta_lanes"] is not None else _nothing(n, n_lanes)
             for p, n in zip(parts, counts, strict=True)
         ]
         group = None
@@ -358,9 +362,15 @@ def _biased_by_lane(channels: ChannelRows) -> ChannelRows:
 def _entries(triples, n_rows: int, n_features: int) -> sparse.csr_array:
     """A (rows × features) matrix from (row, feature, weight) triples, summed."""
     if not len(triples):
-        return sparse.csr_array((n_rows, n_features))
+        return _nothing(n_rows, n_features)
     rows, columns, weights = (np.concatenate([t[i] for t in triples]) for i in range(3))
     return gathered(rows, columns, weights, shape=(n_rows, n_features))
+
+
+@lru_cache(maxsize=1 << 6)
+def _nothing(rows: int, columns: int) -> sparse.csr_array:
+    """Zeros, one shared matrix for each shape; not to be changed in place."""
+    return sparse.csr_array((rows, columns))
 
 
 def _stacked(parts: list[sparse.csr_array], width: int) -> sparse.csr_array:

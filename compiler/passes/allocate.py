@@ -56,12 +56,13 @@ def _embedded_columns(schedule: Schedule, held: list[Coordinate], index: dict) -
         at = np.full(atom.width, -1)
         table = sparse.csc_array(atom.operation.token_table)
         for lane in np.flatnonzero(schedule.on_lanes[atom]):
-            column = table[:, [lane]]
-            key = column.indices.astype(np.int64).tobytes() + column.data.tobytes()
+            span = slice(table.indptr[lane], table.indptr[lane + 1])
+            tokens, values = table.indices[span], table.data[span]
+            key = tokens.astype(np.int64).tobytes() + values.tobytes()
             if key not in known:
                 known[key] = len(held)
                 held += numbered(atom, [int(lane)])
-                columns.append(column)
+                columns.append(sparse.csc_array((values, tokens, [0, len(values)]), shape=(table.shape[0], 1)))
             at[lane] = known[key]
         index[atom] = at
     return columns

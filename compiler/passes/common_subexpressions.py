@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import fields, replace
 
-import numpy as np
 from scipy import sparse
 
 from compiler.context import Context
@@ -17,6 +16,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
+from compiler.lattice.matrix_sums import MatrixSumsCache
 
 
 def common_subexpressions(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
@@ -25,7 +25,7 @@ def common_subexpressions(circuit: Circuit, context: Context) -> tuple[Circuit, 
     A bank behind a gate is one operation with it and has no lanes of its own, so it is shared with other gates only.
     """
     behind_gates = {s.inputs[0] for s in circuit.streams if s.operation.opens_bank}
-    prints, domains = _Fingerprints(), context.domains.draft()
+    prints, domains = _Fingerprints(context.domains.sums), context.domains.draft()
     kept: dict[Stream, Stream] = {}
     known: dict[tuple, Stream] = {}
     for stream in circuit.streams:
@@ -42,14 +42,14 @@ def common_subexpressions(circuit: Circuit, context: Context) -> tuple[Circuit, 
 class _Fingerprints:
     """What two operations have in common exactly if they mean the same; matrices are read once."""
 
-    def __init__(self) -> None:
-        self._matrices: dict[int, tuple[sparse.csr_array, Hashable]] = {}  # kept, so that an id stays its own
+    def __init__(self, matrices: MatrixSumsCache) -> None:
+        self._matrices = matrices
 
     def of(self, operation: ops.Operation) -> Hashable:
-        names = {f.name for f in fields(operation)}
-        if operation.source is Source.NUMBERS or set(vars(operation)) - names:
+        names = [f.name for f in fields(operation)]
+        if operation.source is Source.NUMBERS or vars(operation).keys() - names:
             return id(operation)  # an input is no other input; what hides attributes is only itself
-        print_ = (type(operation), *(self._value(getattr(operation, f.name)) for f in fields(operation)))
+        print_ = (type(operation), *(self._value(getattr(operation, name)) for name in names))
         try:
             hash(print_)
         except TypeError:
@@ -57,13 +57,8 @@ class _Fingerprints:
         return print_
 
     def _value(self, value: object) -> object:
-        if sparse.issparse(value):
-            if id(value) not in self._matrices:
-                csr = sparse.csr_array(value)
-                parts = (csr.indptr, csr.indices)
-                entries = (csr.shape, *(p.astype(np.int64).tobytes() for p in parts), csr.data.tobytes())
-                self._matrices[id(value)] = (value, entries)
-            return self._matrices[id(value)][1]
+        if isinstance(value, sparse.sparray):
+            return self._matrices(value if value.format == "csr" else sparse.csr_array(value))
         if isinstance(value, tuple):
             return tuple(self._value(v) for v in value)
         return value

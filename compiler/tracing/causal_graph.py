@@ -22,7 +22,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from compiler.compiled import Compiled
@@ -35,15 +34,17 @@ def causal_graph(compiled: Compiled) -> dict[str, Any]:
     """The graph as a JSON value."""
     variables = Variables(compiled)
     place = {variable.stream: i for i, variable in enumerate(variables)}
-    graph = nx.MultiDiGraph(**_facts(compiled, place))
     writers = _writers(compiled)
     with _uncollected():
-        for i, variable in enumerate(variables):
-            graph.add_node(i, **_node(variable, writers))
-    for reader, at in place.items():
-        for operand, source in enumerate(reader.inputs):
-            graph.add_edge(place[source], at, key=operand, lag=_lag(reader))
-    return nx.node_link_data(graph, edges="edges")
+        nodes = [_node(variable, writers) | {"id": i} for i, variable in enumerate(variables)]
+    edges: list[dict[str, Any]] = [
+        {"lag": _lag(reader), "source": place[source], "target": at, "key": operand}
+        for reader, at in place.items()
+        for operand, source in enumerate(reader.inputs)
+    ]
+    edges.sort(key=lambda edge: edge["source"])  # as networkx has them
+    facts = _facts(compiled, place)
+    return {"directed": True, "multigraph": True, "graph": facts, "nodes": nodes, "edges": edges}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -9,8 +10,11 @@ import pytest
 from scipy import sparse
 
 import compiler
+from benchmarks.mixtures import mixed, mixture
+from compiler.exactness import sampled
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.samples import inputs_of
+from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
@@ -193,3 +197,23 @@ def test_huge_real_numbers_that_cancel_are_no_mistake():
     """Float64 loses what a clip of numbers of 2^60 is: the bound on the error says so, and no mistake is told."""
     x = numbers(Real(-(2.0**60), 2.0**60), "x")
     assert compiler.compile(Circuit("clip", x.clip(-3, 3), length=2)).error_bound > 1e9
+
+
+def test_each_circuit_runs_once_on_each_batch(monkeypatch: pytest.MonkeyPatch):
+    """The same run holds the domains and gives what the blocks are compared with; exact numbers take one more."""
+    ran: list[tuple[Circuit, type]] = []
+
+    def counted(circuit: Circuit, *given, **named):
+        values = interpret(circuit, *given, **named)
+        ran.append((circuit, next(iter(values.values())).dtype.type))
+        return values
+
+    monkeypatch.setattr(sampled, "interpret", counted)
+    for circuit in (over_abc("small", late), mixture(mixed, 300)):
+        ran.clear()
+        compiled = compiler.compile(circuit)
+        batches = sum(c is compiled.core for c, _ in ran)
+        floats = Counter(c for c, dtype in ran if dtype is np.float64)
+        exact = Counter(c for c, dtype in ran if dtype is np.object_)
+        assert floats == {compiled.source: batches, compiled.core: batches}
+        assert exact[compiled.core] == 0 and 1 <= exact[compiled.source] <= batches

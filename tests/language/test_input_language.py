@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -91,3 +92,11 @@ def test_lengths_beyond_exact_positions_are_refused() -> None:
         InputLanguage.everything(Alphabet.of("a"), 2**53 + 1)
     edges = [("s", "s", "a")] * 3000
     assert InputLanguage.of(Alphabet.of("a"), "s", edges, 2**53, "many").occurrences.tolist() == [2**53]
+
+
+@settings(max_examples=150, deadline=None)
+@given(languages)
+def test_an_edge_is_repeatable_where_a_path_leads_back_to_its_start(language: InputLanguage):
+    graph = nx.MultiDiGraph((edge.source, edge.target) for edge in language.edges)
+    found = [language.is_repeatable(i) for i in range(len(language.edges))]
+    assert found == [nx.has_path(graph, edge.target, edge.source) for edge in language.edges]

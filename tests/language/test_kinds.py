@@ -7,9 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from benchmarks.mixtures import MIXTURES, mixture
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.data.circuits import from_data, to_data
+from compiler.language.graph import rebuilt
 from compiler.language.kinds import Kind, kinds_of
 from compiler.language.logic import any_of
 from compiler.language.stream import Stream
@@ -92,3 +94,21 @@ def test_a_lane_beside_real_numbers_is_read_as_what_it_is(stream, oracle, target
 def test_the_real_lane_is_named() -> None:
     with pytest.raises(CompileError, match=r"it divides lane 0 of Real\(.*, and an integer is needed"):
         compile(over_abc("c", MIXED % 3))
+
+
+def test_a_stream_that_is_rebuilt_has_the_type_of_its_own_operands() -> None:
+    """Equal types may differ in their kinds: what it stands for lends its type only where operands have the same."""
+    kept = latch(MIXED, is_a)
+    other = concatenate(COUNT, REAL, is_b)
+    assert MIXED.type == other.type and MIXED.type.kinds != other.type.kinds
+    assert kinds_of(rebuilt(kept, (other, is_b)).type).tolist() == [N, R, F]
+    again = rebuilt(MIXED, (REAL, rebuilt(COUNT, (is_b,)), is_b))
+    assert kinds_of(again.type).tolist() == [R, N, F]
+
+
+@pytest.mark.parametrize("name", ["mixed", "remembered", "latched", "chain"])
+def test_every_stream_behind_the_passes_has_the_type_that_its_operation_gives(name: str) -> None:
+    add = next(add for add in MIXTURES if add.__name__ == name)
+    for stream in compile(mixture(add, 60), "mamba").core.streams:
+        type = stream.operation.result_type(*(s.type for s in stream.inputs))
+        assert stream.type == type and np.array_equal(kinds_of(stream.type), kinds_of(type))

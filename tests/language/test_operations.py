@@ -275,3 +275,20 @@ def test_a_count_restarts_wherever_its_reset_says(target, resets):
             scores = bare(compiled)(torch.from_numpy(tokens)).numpy()
         for value in range(3):
             assert np.array_equal(scores[..., value] == 1, expected == value)
+
+
+@pytest.mark.parametrize("dtype", [object, np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_linear_map_of_many_streams_is_that_of_all_their_lanes(dtype, seed):
+    """Also where each fills few rows, as streams side by side do, and where one fills none."""
+    rng = np.random.default_rng(seed)
+    widths, rows = rng.integers(1, 4, 9).tolist(), 12
+    dense = [np.zeros((rows, width)) for width in widths]
+    for matrix, kept in zip(dense, [1, 1, 1, 2, 3, 6, 12, 12, 0], strict=True):
+        matrix[rng.choice(rows, kept, replace=False)] = rng.integers(-3, 4, (kept, matrix.shape[1])) / 2
+    values = [rng.integers(-9, 10, (2, 5, width)).astype(dtype) for width in widths]
+    before = [x.copy() for x in values]
+    found = ops.Linear(tuple(map(ops.exact_matrix, dense))).evaluate(*values)
+    expected = np.concatenate(values, axis=-1).astype(float) @ np.hstack(dense).T
+    assert found.dtype == dtype and np.array_equal(found.astype(float), expected)
+    assert all(np.array_equal(x, y) for x, y in zip(values, before, strict=True))

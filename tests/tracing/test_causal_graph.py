@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import networkx as nx
@@ -105,6 +106,14 @@ def test_the_graph_says_where_everything_stands() -> None:
     assert {edge["lag"] for edge in into} == {None}  # a memory reads the whole past
     shifted = causal_graph(case("previous_token", "mamba").compiled)
     assert {edge["lag"] for edge in shifted["edges"]} >= {1}
+
+
+def test_networkx_reads_the_graph_and_would_write_it_so() -> None:
+    for source in (brackets("mamba"), depth("mamba"), case("previous_token", "mamba")):
+        data = causal_graph(source.compiled)
+        graph = nx.node_link_graph(data, edges="edges")
+        assert json.dumps(nx.node_link_data(graph, edges="edges")) == json.dumps(data)
+        assert len(graph) == len(data["nodes"]) > 1
 
 
 def test_a_checkpoint_holds_the_graph_and_the_names_of_its_author(tmp_path: Path) -> None:

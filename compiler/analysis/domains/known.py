@@ -11,7 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.affine_form import AffineForm
+from compiler.analysis.domains.cut import cut_to_type, narrowing
 from compiler.analysis.domains.linear import checked_sums, linear_domain, rectified_domain
+from compiler.analysis.domains.once import Once
 from compiler.analysis.heaviest_path import heaviest_path
 from compiler.analysis.paths import Work
 from compiler.errors import CompileError
@@ -22,9 +24,8 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, OneHot, Real, Type
 from compiler.lattice.domain import Domain, down, in_units, least_unit, raised, summed, times, up
-from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache
+from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache, added, least_units
 
-_RANGE = float(ops.RANGE)
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
@@ -45,10 +46,15 @@ class Domains:
         self._most_steps: dict[Stream, Fraction] = {}
         self.forms: dict[Stream, AffineForm] = {}
         self.sums = MatrixSumsCache()
+        self.once = Once()
         self.work = Work()
 
     def of(self, stream: Stream) -> Domain:
-        if stream not in self._known:
+        if stream in self._known:
+            return self._known[stream]
+        if all(s in self._known for s in stream.inputs):
+            self._known[stream] = self._found(stream)
+        else:
             for node in inputs_first([stream], lambda reader: [s for s in reader.inputs if s not in self._known]):
                 if node not in self._known:  # sharpening another may have asked for it
                     self._known[node] = self._found(node)
@@ -101,11 +107,8 @@ class Domains:
 
         Rows that read real numbers count as 0.
         """
-        known = [(matrix, self.of(s)) for matrix, s in terms]
-        parts = [self.sums(matrix).of(domain, up(domain.l1)) for matrix, domain in known]
-        reach = np.maximum(sum(p.up for p in parts), sum(p.down for p in parts))
-        reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
-        return in_units(reach, np.minimum.reduce([p.units for p in parts]))
+        known = [(self.sums(matrix), self.of(s)) for matrix, s in terms]
+        return self.once(lambda: _partial_sum(known), "partial sum", *((sums, *domain.alike) for sums, domain in known))
 
     def before_its_type(self, stream: Stream) -> Domain:
         """What the operation of a stream gives, whatever its author declared."""
@@ -132,7 +135,7 @@ class Domains:
         copy = cls(other.language, other.max_length)
         copy._known, copy._alike, copy._uncut = dict(other._known), dict(other._alike), dict(other._uncut)
         copy._became = dict(other._became)
-        copy.forms, copy.sums, copy.work = other.forms, other.sums, other.work
+        copy.forms, copy.sums, copy.once, copy.work = other.forms, other.sums, other.once, other.work
         return copy
 
     def _sharpened(self, stream: Stream) -> Domain:
@@ -141,23 +144,9 @@ class Domains:
         if domain is None:
             what = stream.operation.symbol
             raise CompileError([(stream, f"no bounds are known of what {what} gives, so nothing can be promised")])
-        type, low, high, l1 = stream.type, domain.low, domain.high, domain.l1
-        if isinstance(type, (Bool, OneHot)):
-            low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
-        if isinstance(type, OneHot):
-            l1 = min(l1, _ONE)
-        elif isinstance(type, Int):
-            low = low if type.lo is None else np.maximum(low, down(Fraction(min(type.lo, 0))))
-            high = high if type.hi is None else np.minimum(high, up(Fraction(max(type.hi, 0))))
-        bounds = np.maximum(np.abs(low), np.abs(high))
-        units = np.where(bounds == 0, np.inf, domain.units)
-        if not bounds.max(initial=0) <= _RANGE:
-            raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
-        if (units[units > 0] < 1 / _RANGE).any():
-            raise CompileError([(stream, "its values are finer than 2^−256, and no float sums such numbers exactly")])
-        totals = np.minimum(domain.totals, times(bounds, Fraction(self.max_length)))
-        cut = Domain(units, low, high, min(l1, summed(bounds)), totals)
-        if low is not domain.low or high is not domain.high or l1 is not domain.l1:
+        narrows = narrowing(stream.type)
+        cut = self.once(lambda: cut_to_type(domain, stream, self.max_length), "cut", narrows, *domain.alike)
+        if narrows:
             self._uncut[cut] = domain
         return cut
 
@@ -170,7 +159,8 @@ class Domains:
 
     def interval(self, step: Fraction, lo: Fraction, hi: Fraction, width: int) -> Domain:
         """The same domain for every lane."""
-        return self.lanes(np.full(width, float(step)), np.full(width, down(lo)), np.full(width, up(hi)))
+        lanes = lambda: self.lanes(np.full(width, float(step)), np.full(width, down(lo)), np.full(width, up(hi)))
+        return self.once(lanes, "interval", step, lo, hi, width)
 
     def typed(self, type: Type) -> Domain:
         """The domain that a type alone promises (numeric inputs, flags)."""
@@ -213,6 +203,19 @@ class Domains:
         return stream.operation.cell(value, key)
 
 
+def _partial_sum(known: list[tuple[MatrixSums, Domain]]) -> Fraction:
+    parts = [sums.of(domain, up(domain.l1)) for sums, domain in known]
+    height = max(sums.height for sums, _ in known)
+    reach = np.maximum(added(parts, lambda p: p.up, height), added(parts, lambda p: p.down, height))
+    reach = raised(reach, min(least_unit(a) for p in parts for a in (p.up, p.down)), len(parts))
+    return in_units(reach, least_units(parts, height))
+
+
+def _both(a: Domain, b: Domain) -> Domain:
+    low, high, totals = np.maximum(a.low, b.low), np.minimum(a.high, b.high), np.minimum(a.totals, b.totals)
+    return Domain(np.maximum(a.units, b.units), low, high, min(a.l1, b.l1), totals)
+
+
 class DomainsDraft(Domains):
     """The domains of a pass at work: only the pass that drafted them adds to them."""
 
@@ -222,15 +225,12 @@ class DomainsDraft(Domains):
         if other is own:
             return
         self._most_steps.clear()
-        both = Domain(
-            np.maximum(own.units, other.units),
-            np.maximum(own.low, other.low),
-            np.minimum(own.high, other.high),
-            min(own.l1, other.l1),
-            np.minimum(own.totals, other.totals),
-        )
+        if own.alike == other.alike:
+            self._known[stream] = other
+            return
+        both = self.once(lambda: _both(own, other), "both", *own.alike, *other.alike)
         # The same object for what is the same: what reads it is found by what it reads, and most passes change none.
-        self._known[stream] = next((known for known in (other, own) if known.equals(both)), both)
+        self._known[stream] = next((known for known in (other, own) if known.alike == both.alike), both)
 
     def replaced(self, stream: Stream, new: Stream) -> None:
         """Record that the pass has put another stream, equal everywhere, in the place of one."""

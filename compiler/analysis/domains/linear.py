@@ -8,14 +8,14 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from compiler.analysis.affine_form import AffineForm, affine_form, port_form
+from compiler.analysis.affine_form import ONE, AffineForm, affine_form, port_form
 from compiler.analysis.rectified_total import rectified_totals
 from compiler.errors import CompileError
 from compiler.language.operations import Operation
 from compiler.language.operations.known import Known
 from compiler.language.stream import Stream
 from compiler.lattice.domain import Domain, least_unit, outward, raised, up
-from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache, Sums
+from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache, Sums, added, least_units
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -44,24 +44,27 @@ def checked_sums(matrix: sparse.csr_array, stream: Stream, found: MatrixSumsCach
 
 def linear_domain(terms: list[tuple[sparse.csr_array, Stream]], stream: Stream, known: Summed) -> Domain:
     """Interval arithmetic for Σ matrix·lanes, with the tighter of the row-wise and the l1 bound per term."""
-    domains = [_at_positions(s, known) for _, s in terms]
-    parts = [known.matrix_sums(m, stream).of(d, up(d.l1)) for (m, _), d in zip(terms, domains, strict=True)]
-    if not parts:
+    found = [(known.matrix_sums(m, stream), _at_positions(s, known)) for m, s in terms]
+    if not found:
         return known.interval(_ONE, _ZERO, _ZERO, stream.width)
-    low, high = _interval(parts)
-    units = parts[0].units
-    for part in parts[1:]:
-        units = np.minimum(units, part.units)
-    totals = raised(_added([p.totals for p in parts]), min(least_unit(p.totals) for p in parts), len(parts))
-    l1 = sum((known.sums(m).column * d.l1 for (m, _), d in zip(terms, domains, strict=True)), Fraction(0))
-    return Domain(units, np.minimum(low, 0), np.maximum(high, 0), l1, totals)
+    return known.once(
+        lambda: _summed(found, stream.width), "linear", *((sums, *domain.alike) for sums, domain in found)
+    )
 
 
-def _interval(parts: list[Sums]) -> tuple[np.ndarray, np.ndarray]:
+def _summed(terms: list[tuple[MatrixSums, Domain]], width: int) -> Domain:
+    parts = [sums.of(domain, up(domain.l1)) for sums, domain in terms]
+    low, high = _interval(parts, width)
+    totals = raised(added(parts, lambda p: p.totals, width), min(least_unit(p.totals) for p in parts), len(parts))
+    l1 = sum((sums.column * domain.l1 for sums, domain in terms), Fraction(0))
+    return Domain(least_units(parts, width), np.minimum(low, 0), np.maximum(high, 0), l1, totals)
+
+
+def _interval(parts: list[Sums], width: int) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of each row of a sum of products, rounded outward."""
-    low, high = _added([p.low for p in parts]), _added([p.high for p in parts])
+    low, high = added(parts, lambda p: p.low, width), added(parts, lambda p: p.high, width)
     if len(parts) > 1:
-        reach = _added([np.maximum(np.abs(p.low), np.abs(p.high)) for p in parts])
+        reach = added(parts, lambda p: np.maximum(np.abs(p.low), np.abs(p.high)), width)
         ends = [a for p in parts for a in (p.low, p.high)]
         low, high = outward(low, high, reach, min(map(least_unit, ends)), len(parts))
     return low, high
@@ -72,7 +75,7 @@ def interval_within(stream: Stream, known: Summed) -> tuple[np.ndarray, np.ndarr
     form = affine_form(stream)
     domains = [known.of(atom) if lag else _at_positions(atom, known) for atom, lag in form]
     parts = [known.matrix_sums(m, stream).of(d, up(d.l1)) for m, d in zip(form.values(), domains, strict=True)]
-    low, high = _interval(parts) if parts else (np.zeros(stream.width), np.zeros(stream.width))
+    low, high = _interval(parts, stream.width)
     whole = known.of(stream)  # what the stream was rewritten from may be known better than its parts
     return np.maximum(low, whole.low), np.minimum(high, whole.high)
 
@@ -91,7 +94,11 @@ def rectified_domain(stream: Stream, known: Summed) -> Domain:
     """max(x, 0) for the input x of a stream."""
     (pre,) = stream.inputs
     d = known.of(pre)
-    alone = rectified_totals(port_form(pre, known.forms), stream.width, known.of, known.sums, known.max_length)
+    form, width = port_form(pre, known.forms), stream.width
+    alone = known.once(
+        lambda: rectified_totals(form, width, known.of, known.sums, known.max_length),
+        *("rectified", width, *(((a is ONE, lag), known.sums(m), *known.of(a).alike) for (a, lag), m in form.items())),
+    )
     l1, totals = d.l1, np.minimum(d.totals, alone)
     if pre.operation.maps is not None:  # relu(x − c) ≤ relu(x) for c ≥ 0
         terms = list(zip(pre.operation.maps, pre.inputs, strict=True))
@@ -107,8 +114,4 @@ def _lowers(matrix: sparse.csr_array, operation: Operation, known: Summed) -> bo
     if operation.constants is None:
         return False
     held = operation.held(known)
-    return bool(known.sums(matrix).of(held, up(held.l1)).high.max() <= 0)
-
-
-def _added(arrays: list[np.ndarray]) -> np.ndarray:
-    return sum(arrays, start=np.zeros_like(arrays[0]))
+    return bool(known.sums(matrix).of(held, up(held.l1)).high.max(initial=0) <= 0)

@@ -124,10 +124,13 @@ def apply(matrix: sparse.csr_array, x: Array) -> Array:
     """matrix · x over the last axis: (batch, time, w_in) to (batch, time, w_out), exactly."""
     if x.dtype != object:
         weights = matrix.data.astype(x.dtype, copy=False)
-        if np.array_equal(matrix.indptr, np.arange(matrix.shape[0] + 1)):  # one entry in each row: there is no sum
+        if matrix.shape == (1, 1) and len(weights):
+            return x if weights[0] == 1 else x * weights[0]
+        if len(weights) == matrix.shape[0] and (np.diff(matrix.indptr) == 1).all():  # each row has one: there is no sum
             picked = _picked(x, matrix.indices)
             return picked if (weights == 1).all() else picked * weights
-        typed = sparse.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
+        parts = weights, matrix.indices, matrix.indptr
+        typed = matrix if weights is matrix.data else sparse.csr_array(parts, shape=matrix.shape)
         return _multiplied(typed, x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], matrix.shape[0])
     weights, below = _exact_weights(matrix.data), 1
     whole, whole_weights = _numerators(x), _numerators(weights)
@@ -139,6 +142,19 @@ def apply(matrix: sparse.csr_array, x: Array) -> Array:
     for i, j, weight in zip(rows, matrix.indices.tolist(), weights.tolist(), strict=True):
         out[..., i] += x[..., j] if weight == 1 else weight * x[..., j]
     return out if below == 1 else _divided(out, below)
+
+
+def add(matrix: sparse.csr_array, x: Array, total: Array) -> None:
+    """Add matrix · x to a total: of its rows that hold anything, for streams side by side have one row each."""
+    if 2 * len(matrix.data) > matrix.shape[0]:
+        total += apply(matrix, x)
+        return
+    count = np.diff(matrix.indptr)
+    rows = np.flatnonzero(count)
+    ends = np.zeros(len(rows) + 1, matrix.indptr.dtype)
+    count[rows].cumsum(out=ends[1:])
+    filled = sparse.csr_array((matrix.data, matrix.indices, ends), shape=(len(rows), matrix.shape[1]))
+    total[..., rows] += apply(filled, x)
 
 
 def _exact_weights(data: Array) -> Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +13,8 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.types import Type
 from compiler.lattice.domain import Domain
 from compiler.lattice.matrix_sums import MatrixSums
+
+_Found = TypeVar("_Found")
 
 
 class Operand(Protocol):
@@ -36,6 +38,9 @@ class Known(Protocol):
 
     def of(self, stream: Any) -> Domain:
         """What a stream can hold."""
+
+    def once(self, find: Callable[[], _Found], *key: Hashable) -> _Found:
+        """What `find` gives, found once for what the key decides."""
 
     def typed(self, type: Type) -> Domain:
         """What a type alone promises."""

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from compiler.language.kinds import Kind, is_flags, kinds_of, number_type, of_kinds
 from compiler.language.operations.base import Operation
-from compiler.language.operations.exact import Array, apply, not_dyadic, number_text, shifted
+from compiler.language.operations.exact import Array, add, apply, not_dyadic, number_text, shifted
 from compiler.language.operations.known import Known, Operand
 from compiler.language.operations.traits import LaneWise, Sees
 from compiler.language.operations.wording import called, grouped, picked, term
@@ -22,6 +22,7 @@ from compiler.lattice.domain import Domain, in_units, times, with_zero
 from compiler.lattice.intervals import Value, exact
 from compiler.lattice.units import unit_of
 
+_REAL, _FLAG = int(Kind.REAL), int(Kind.FLAG)
 _LONGEST_SHIFT = 8  # that paths follow
 
 
@@ -105,9 +106,11 @@ class Linear(Operation):
         return tuple(zip(low, high, strict=True)), None
 
     def evaluate(self, *inputs: Array) -> Array:
-        total = apply(self.matrices[0], inputs[0])
-        for matrix, x in zip(self.matrices[1:], inputs[1:], strict=True):
-            total = total + apply(matrix, x)
+        if len(inputs) == 1:
+            return apply(self.matrices[0], inputs[0])
+        total = np.zeros((*inputs[0].shape[:-1], self.matrices[0].shape[0]), np.result_type(*inputs))
+        for matrix, x in zip(self.matrices, inputs, strict=True):
+            add(matrix, x, total)
         return total
 
 
@@ -202,14 +205,28 @@ class Lti(Operation):
 def _row_kinds(matrices: Sequence[sparse.csr_array], kinds: Sequence[np.ndarray]) -> np.ndarray:
     """The kind of each row of Σ matrix·lanes: a flag where it is a flag as it is."""
     rows = matrices[0].shape[0]
-    terms = [np.diff(matrix.indptr) for matrix in matrices]
-    row = np.concatenate([np.repeat(np.arange(rows), count) for count in terms])
+    if rows == 1:
+        return np.array([_kind_of_sum([*_weights(matrices, kinds)])])
+    row = np.concatenate([np.repeat(np.arange(rows), np.diff(matrix.indptr)) for matrix in matrices])
     weight = np.concatenate([matrix.data for matrix in matrices])
     lane = np.concatenate([kind[matrix.indices] for matrix, kind in zip(matrices, kinds, strict=True)])
     real = np.bincount(row[(lane == Kind.REAL) | (weight % 1 != 0)], minlength=rows) > 0
     other = np.bincount(row[(lane != Kind.FLAG) | (weight != 1)], minlength=rows) > 0
-    flag = (np.sum(terms, axis=0) <= 1) & ~other
+    flag = (np.bincount(row, minlength=rows) <= 1) & ~other
     return np.where(real, Kind.REAL, np.where(flag, Kind.FLAG, Kind.INTEGER))
+
+
+def _weights(matrices: Sequence[sparse.csr_array], kinds: Sequence[np.ndarray]) -> Iterator[tuple[float, int]]:
+    """(weight, kind of its lane) of each entry."""
+    for matrix, kind in zip(matrices, kinds, strict=True):
+        yield from zip(matrix.data.tolist(), kind[matrix.indices].tolist(), strict=True)
+
+
+def _kind_of_sum(entries: Sequence[tuple[float, int]]) -> Kind:
+    """The kind of Σ weight · lane."""
+    if any(kind == _REAL or weight % 1 for weight, kind in entries):
+        return Kind.REAL
+    return Kind.FLAG if len(entries) <= 1 and all(entry == (1, _FLAG) for entry in entries) else Kind.INTEGER
 
 
 def _scale(matrix: sparse.csr_array) -> Fraction | None:
@@ -239,7 +256,7 @@ def _linear_map(matrix: sparse.csr_array, x: str) -> str:
 def _side_by_side(matrices: tuple[sparse.csr_array, ...]) -> bool:
     """Whether each row takes one lane of one input as it is."""
     ones = all((matrix.data == 1).all() for matrix in matrices)
-    return ones and bool((np.sum([np.diff(matrix.indptr) for matrix in matrices], axis=0) == 1).all())
+    return ones and bool((sum(np.diff(matrix.indptr) for matrix in matrices) == 1).all())
 
 
 _Entries = tuple[tuple[int, int, int | Fraction], ...]

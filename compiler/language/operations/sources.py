@@ -170,6 +170,9 @@ class Constant(Operation):
         return f"the constant {self.values[number]}"
 
     def held(self, known: Known) -> Domain:
+        return known.once(lambda: self._held(known), "held", self.values)
+
+    def _held(self, known: Known) -> Domain:
         units = np.array([_unit(value) for value in self.values])
         return known.lanes(units, np.array([down(v) for v in self.values]), np.array([up(v) for v in self.values]))
 
