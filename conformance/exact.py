@@ -121,11 +121,12 @@ def numbers(tensor: Tensor, kind: Kind) -> Numbers:
 
 def _each(function: Any, values: np.ndarray) -> Numbers:
     """A function of every number, computed once for each: most operands have few different ones."""
-    flat = values.reshape(-1).tolist()
-    found = {value: function(value) for value in set(flat)}
-    out = np.empty(values.shape, dtype=object)
-    out.reshape(-1)[:] = [found[value] for value in flat]
-    return out
+    if values.dtype == object:
+        flat = values.reshape(-1).tolist()
+        found = {value: function(value) for value in set(flat)}
+        return np.fromiter(map(found.__getitem__, flat), object, len(flat)).reshape(values.shape)
+    different, at = np.unique(values, return_inverse=True)
+    return np.fromiter(map(function, different.tolist()), object, len(different))[at].reshape(values.shape)
 
 
 def selective_scan(
@@ -186,7 +187,10 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
             y, h = _in_units(kind, u, delta, A, B, C, h, seq_idx)
         else:
             decay = _each(kind.exp, delta[..., None] * A)
-            y, h = _walked(decay, delta * u, B, C, h, kind.of(0), seq_idx)
+            written = delta * u
+            if kind is Double:  # the same operations in the same order, in arrays of floats
+                decay, written, B, C, h = (m.astype(float) for m in (decay, written, B, C, h))
+            y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
         y = y if D is None else y + D * u
         y = y if z is None else y * _each(kind.silu, z)
     return y, h
@@ -229,7 +233,9 @@ def _walked(decay, written, B, C, h, zero, seq_idx) -> tuple[Numbers, Numbers]:
             begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
             h = np.where(begins[:, None, None], zero, h)
         h = decay[:, t] * h + written[:, t, :, None] * B[:, t].repeat(of_each, axis=1)
-        y[:, t] = (h * C[:, t].repeat(of_each, axis=1)).sum(axis=-1)
+        terms = h * C[:, t].repeat(of_each, axis=1)
+        # Floats one after the other: along a last axis numpy adds them in pairs.
+        y[:, t] = np.moveaxis(terms, -1, 0).copy().sum(axis=0) if terms.dtype == float else terms.sum(axis=-1)
     return y, h
 
 

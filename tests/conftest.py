@@ -2,16 +2,20 @@
 
 import gc
 import os
+from functools import cache
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy is loaded, and by the processes that tests start
 
 import pytest
 import torch
+import typer.testing
 
 from tests import spread
 from tests.quick import Touched, chosen
 
 torch.set_num_threads(1)
+# CliRunner reads the options of all commands at each call, which takes a tenth of a second.
+typer.testing._get_command = cache(typer.testing._get_command)
 gc.set_threshold(100_000, 20, 100)  # the tests are read: what is made by that stays
 
 

@@ -1,8 +1,6 @@
 """Checkpoints as stock transformers reads them, alone in its process: whole, and with the logits of our stack."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -11,6 +9,7 @@ from compiler import load
 from compiler.artifact.save import write
 from compiler.artifact.tokenizer import special_ids
 from tests.artifact.tiny import CARD_TEXT, CLAIM, KINDS, TOKENS, random_tensors, tiny_config
+from tests.fresh import fresh
 
 PROMPT = [1, 3, 0, 2, 4, 1]
 PROMPT_TEXT = "k0 v3 _ k1 v17 k0"
@@ -76,13 +75,7 @@ def checkpoints(tmp_path_factory):
 def hugging_face(checkpoints, tmp_path_factory):
     """What stock transformers, alone in its process, says about each of them."""
     job = json.dumps([PROMPT, PROMPT_TEXT, NEW_TOKENS, [str(path) for path in checkpoints.values()]])
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", READ_WITH_HUGGING_FACE, job],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path_factory.mktemp("elsewhere"),
-        timeout=300,
-    )
+    run = fresh("-c", READ_WITH_HUGGING_FACE, job, cwd=tmp_path_factory.mktemp("elsewhere"))
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout.splitlines()[-1])
     return {key: report[str(path)] for key, path in checkpoints.items()}

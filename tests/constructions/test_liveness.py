@@ -23,6 +23,7 @@ from tests.spread import some
 ROOT = Path(__file__).parents[2]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WIDTH = 66
+WIDTHS = (50, 90)
 SECOND = 1.0
 
 
@@ -127,11 +128,12 @@ def in_turn(commands: dict[str, tuple[int | str, ...]]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def shown(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    new = tmp_path_factory.mktemp("shown")
+    """What each command shows, and by command and width what is shown of a checkpoint."""
+    new, place = tmp_path_factory.mktemp("shown"), str(checkpoint)
     lines = {name: COMMANDS[name][0] for name in SHOWN}
-    return in_turn(
-        {name: (WIDTH, *(a.format(old=checkpoint, new=new / name) for a in line)) for name, line in lines.items()}
-    )
+    parts = {name: (WIDTH, *(a.format(old=place, new=new / name) for a in line)) for name, line in lines.items()}
+    words = {"show": ("show", place), "core": ("show", place, "--stage", "core"), "inspect": ("inspect", place)}
+    return in_turn(parts | {f"{name} {width}": (width, *line) for width in WIDTHS for name, line in words.items()})
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -149,21 +151,10 @@ def test_a_command_shows_life_at_once(name: str, checkpoint: Path, tmp_path: Pat
     assert first <= SECOND, f"{first:.2f} s to the first sign of life"
 
 
-WIDTHS = (50, 90)
-
-
-@pytest.fixture(scope="module")
-def pages(checkpoint: Path) -> dict[str, str]:
-    """What is shown of a checkpoint, by command and width."""
-    place = str(checkpoint)
-    words = {"show": ("show", place), "core": ("show", place, "--stage", "core"), "inspect": ("inspect", place)}
-    return in_turn({f"{name} {width}": (width, *line) for width in WIDTHS for name, line in words.items()})
-
-
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_width_is_that_of_the_terminal(width: int, pages: dict[str, str]) -> None:
+def test_the_width_is_that_of_the_terminal(width: int, shown: dict[str, str]) -> None:
     for name in ("show", "core"):
-        lines = pages[f"{name} {width}"].splitlines()
+        lines = shown[f"{name} {width}"].splitlines()
         assert max(map(len, lines)) <= width and len(lines) > 5
-    tables = [line for line in pages[f"inspect {width}"].splitlines() if line.strip() and line.strip()[0] in "┏┃│└"]
+    tables = [line for line in shown[f"inspect {width}"].splitlines() if line.strip() and line.strip()[0] in "┏┃│└"]
     assert tables and max(map(len, tables)) <= width

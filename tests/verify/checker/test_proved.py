@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from tests.verify.checker.lemmas import stated
 from tests.verify.checker.proved import FOLDER, files, of_lemmas, of_rules, said, table, theorems, without_comments
 
+ROOT = Path(__file__).parents[3]
 GAPS = r"Admitted|admit|Axioms?|Parameters?|Conjecture|bypass_check|Unset\s+\w+\s+Checking"
 
 
@@ -80,14 +85,28 @@ WRONG = [  # statements that are a little too strong
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """(the folder, what the build printed) of all lemmas."""
-    folder = tmp_path_factory.mktemp("lemmas")
-    run = subprocess.run([FOLDER / "build", folder], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
-    if "skipped" in run.stdout:
-        pytest.skip(run.stdout)
-    return folder, run.stdout
+def built():
+    """(the folder, what the build printed) of all lemmas. What Coq made of these very files, with this very Flocq, is
+    kept: it takes far longer than all other tests of this file.
+    """
+    coqc = lambda asked: subprocess.run(["coqc", asked], capture_output=True, check=True, text=True).stdout.strip()
+    content = hashlib.sha256(coqc("--version").encode())
+    flocq = (Path(coqc("-where")) / "user-contrib" / "Flocq").rglob("*.vo")
+    for path in sorted([*FOLDER.glob("*.v"), FOLDER / "_CoqProject", FOLDER / "build", *flocq]):
+        content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    kept = ROOT / "build" / "lemmas-of-tests" / content.hexdigest()
+    if not kept.is_dir():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=kept.parent))
+        run = subprocess.run([FOLDER / "build", folder], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
+        if "skipped" in run.stdout:
+            shutil.rmtree(folder)
+            pytest.skip(run.stdout)
+        (folder / "said.txt").write_text(run.stdout, "utf-8")
+        with suppress(OSError):  # another process of this run has just put its own there
+            folder.rename(kept)
+    return kept, (kept / "said.txt").read_text("utf-8")
 
 
 @WITHOUT_COQ
