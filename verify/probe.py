@@ -11,6 +11,7 @@ from compiler.analysis.affine_form import ONE
 from compiler.artifact.model import Stack
 from compiler.artifact.package import LanguageModel
 from compiler.compiled import Compiled
+from compiler.tracing.variables import written_after
 
 
 def first_divergence(
@@ -27,7 +28,7 @@ def first_divergence(
     expected = compiled.lane_values(tokens)
     with torch.no_grad():
         scores, streams = stack(torch.from_numpy(tokens), return_stream=True)
-    written = _written_by(compiled)
+    written = written_after(compiled)
     for stage, stream in enumerate(streams):
         lanes = np.flatnonzero(written == stage)
         values = stream[..., lanes].double().numpy()
@@ -36,16 +37,6 @@ def first_divergence(
             lane = int(lanes[found[2]])
             return _sentence(_stage_name(stage), compiled, lane, values[found], expected[(*found[:2], lane)], found)
     return _scores_sentence(scores.double().numpy(), compiled, tokens, packaged)
-
-
-def _written_by(compiled: Compiled) -> np.ndarray:
-    """For each lane the number of blocks after which it is written; 0 is the embedding."""
-    stage = np.zeros(compiled.lanes.count, dtype=np.int64)
-    for number, operations in enumerate(compiled.schedule.blocks, start=1):
-        for stream in operations:
-            at = compiled.lanes.index[stream]
-            stage[at[at >= 0]] = number
-    return stage
 
 
 def _stage_name(stage: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.artifact.config import kernel_warnings
+from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
 from compiler.language.input_language import length_said
 from compiler.language.language_said import authors_words, language_said
@@ -112,8 +113,7 @@ def origin(manifest: Mapping[str, Any]) -> str:
 
 def compiled_from(manifest: Mapping[str, Any]) -> str:
     """Where the weights come from, in one sentence."""
-    theorem = manifest.get("theorem")
-    source = f"of {theorem}" if theorem else "written as a program"
+    source = "written as a program" if is_own(manifest) else f"of {manifest['theorem']}"
     kind = _mixer(manifest)
     return f"No weight here was trained: a circuit {source} was compiled to exact weights of a real {kind} model."
 
@@ -148,7 +148,7 @@ def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str]) -> st
 def _inputs(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
     """The inputs: of a circuit of one's own by what its automaton says, for its description is free text."""
     promise = manifest["promise"]
-    if manifest.get("theorem"):
+    if not is_own(manifest):
         return f"{promise['description']}, {length_said(promise['length'])}"
     called = authors_words(promise["description"])
     return f"the input language of `construction.json`: {language_said(promise, letters)}; {called}"

@@ -328,12 +328,17 @@ def _self_hash(content: Mapping[str, Any]) -> str:
     return text_hash(canonical_json(content))
 
 
+def is_own(manifest: Mapping[str, Any]) -> bool:
+    """Whether it is a manifest of a circuit of one's own, whose words are its author's and not a construction's."""
+    return manifest.get("construction") is None
+
+
 def inputs_of(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """{"inputs": what the automaton of a circuit of one's own says, in words}; {} of a construction, whose description
     is ours, and of a model over numbers.
     """
     promise = manifest["promise"]
-    if manifest.get("guarantee") is not None or promise["language"] is None:
+    if not is_own(manifest) or promise["language"] is None:
         return {}
     circuit = read_json(directory / CIRCUIT) if (directory / CIRCUIT).exists() else {}
     letters = circuit.get("alphabet")

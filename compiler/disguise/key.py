@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from compiler.artifact.plain_files import text_of
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.steps import KINDS, Leg, Step, Tensors, undone
 
+Read = TypeVar("Read")
 FORMAT, VERSION = "disguise-key", 1
 
 
@@ -84,26 +85,20 @@ def _under(place: str, entry: Mapping[str, Any], name: str, read: Callable[[Any]
         raise ValueError(f"{place}{name} has {reason}") from reason
 
 
-def _list(values: Any) -> list[Any]:
-    if not isinstance(values, list):
-        raise ValueError(f"{values!r:.40}, where a list is needed")
-    return values
+def _needed(kind: type[Read], called: str) -> Callable[[Any], Read]:
+    def read(value: Any) -> Read:
+        if not isinstance(value, kind):
+            raise ValueError(f"{value!r:.40}, where {called} is needed")
+        return value
+
+    return read
 
 
-def _object(values: Any) -> dict[str, Any]:
-    if not isinstance(values, dict):
-        raise ValueError(f"{values!r:.40}, where an object is needed")
-    return values
+_list, _object, _text = _needed(list, "a list"), _needed(dict, "an object"), _needed(str, "a text")
 
 
 def _texts(files: Any) -> dict[str, str]:
     return {name: _text(text) for name, text in _object(files).items()}
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r:.40}, where a text is needed")
-    return value
 
 
 def _integer(value: Any) -> int:

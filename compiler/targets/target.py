@@ -8,6 +8,7 @@ lanes. Targets differ in what may stand at Δ, B and C, and so in how a circuit 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from compiler.gadgets.gadget import Gadget, gadget_of
 from compiler.language.stream import Stream
 from compiler.lowering.fitter import Fitter
 from compiler.lowering.ports import Ports
+from compiler.targets.refuse import refuse
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -41,6 +43,8 @@ class Target(Ports):
 
     channels_last: whether its module hands the convolution a position's channels side by side, of which the CUDA kernel
         takes whole `KERNEL_WIDTH`s.
+    folder:  the package that prints its blocks, in `emit.py`, and reads them back, in `read.py`.
+    mixer:   the name of its module's class in `mixer.py` there, where no library has one.
     lacks:   operations that cannot be had where `rewrite` has no other form of them, each with the reason.
     rewritings: for operations that it computes of others, what `rewrite` does.
     gadgets: gadgets of its own, for operations that it computes differently.
@@ -48,6 +52,8 @@ class Target(Ports):
     """
 
     channels_last: ClassVar[bool] = False
+    folder: ClassVar[str]
+    mixer: ClassVar[str]
     n_groups: int = 1
     lacks: ClassVar[Mapping[type[Operation], str]] = {}
     rewritings: ClassVar[Mapping[type[Operation], Rewriting]] = {}
@@ -90,13 +96,25 @@ class Target(Ports):
 
     # Printing a block ---------------------------------------------------------------------------------
 
+    def _part(self, name: str) -> Any:
+        """A module of its folder, loaded when the first block is printed or read."""
+        return import_module(f"{self.folder}.{name}")
+
+    @property
+    def _mixer(self) -> Any:
+        return getattr(self._part("mixer"), self.mixer)
+
+    def without_place(self, block: SelectiveBlock) -> Iterator[str]:
+        """What the block has, in words, that the module has no place for."""
+        raise NotImplementedError
+
     def verify(self, block: SelectiveBlock) -> None:
         """Raise CompileError where the block has something that the module has no place for."""
-        raise NotImplementedError
+        refuse(self.name, self.without_place(block))
 
     def sizes(self, block: SelectiveBlock, n_lanes: int) -> Sizes:
         """The least sizes of a module that holds the block."""
-        raise NotImplementedError
+        return self._part("emit").sizes(block, n_lanes)
 
     def sizes_of(self, fields: Mapping[str, int]) -> Sizes:
         """The sizes of a module by name, as a saved config holds them; TypeError for others than it has."""
@@ -112,11 +130,12 @@ class Target(Ports):
         lane_in, lane_out: (L,) the coordinate of d_model that carries each lane before and after the block,
         −1 where it is not there. Raises CompileError for what `verify` refuses.
         """
-        raise NotImplementedError
+        self.verify(block)
+        return self._part("emit").emit(block, size, lane_in, lane_out)
 
     def read(self, tensors: Mapping[str, Tensor], size: Sizes) -> Held:
         """What the tensors of a module of this size compute, from the module's equations and not from `emit`."""
-        raise NotImplementedError
+        return self._part("read").read(tensors)
 
     def printed(self, block: SelectiveBlock, size: Sizes, lane_in: np.ndarray, lane_out: np.ndarray) -> Emission:
         """`emit`, after its tensors were read back and found to hold the block; Miscompiled where they do not."""
@@ -128,7 +147,11 @@ class Target(Ports):
 
     def module(self, size: Sizes, index: int) -> nn.Module:
         """An empty module of this size (parameters on the meta device), block number `index` of its stack."""
-        raise NotImplementedError
+        import torch
+
+        of: Any = size  # of a class of its own, with d_conv
+        with torch.device("meta"):
+            return self._mixer(of.d_model, of.d_inner, of.d_state, of.d_conv)
 
     def convolved(self, size: Sizes) -> int:
         """How many channels the convolution of a module of this size has."""
@@ -140,7 +163,7 @@ class Target(Ports):
 
     def runs(self, module: nn.Module) -> bool:
         """Whether a module is its mixer."""
-        return False
+        return isinstance(module, self._mixer)
 
     def state_shape(self, module: Block) -> tuple[int, ...]:
         """The shape of what the module carries from one position to the next, for one sequence."""

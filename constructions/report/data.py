@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.analysis.affine_form import ONE
-from compiler.artifact.manifest import Manifest
+from compiler.artifact.manifest import Manifest, is_own
 from compiler.compiled import Compiled
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import FORGET, rates
@@ -88,7 +88,7 @@ def _answers(manifest: Manifest) -> str:
 
 def _inputs(compiled: Compiled, manifest: Manifest) -> str:
     promise, alphabet = manifest.promise, compiled.source.alphabet
-    if manifest.theorem or alphabet is None:
+    if not is_own(vars(manifest)) or alphabet is None:
         return f"{promise.description}; {length_said(promise.length)}, in {promise.dtype}"
     said = language_said({"language": promise.language, "length": promise.length}, alphabet.tokens)
     return own_domain(said, promise.dtype, promise.description)

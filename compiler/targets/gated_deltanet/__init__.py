@@ -18,7 +18,7 @@ from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate
 from compiler.lowering.conditions import is_one_hot
-from compiler.targets.refuse import column_steps, refuse, steps_from_features
+from compiler.targets.refuse import column_steps, steps_from_features
 from compiler.targets.target import Target
 
 _FADES = "a state that fades has a proved error on mamba and mamba2 only"
@@ -27,6 +27,7 @@ _ADDS = f"{ADDS}; mamba and mamba2 add"
 
 class GatedDeltaNet(Target):
     name = "gated-deltanet"
+    folder = __name__
     step = "lanes"
     column = "written"
     heads = True
@@ -61,10 +62,7 @@ class GatedDeltaNet(Target):
 
     rewritings = {ops.Dot: sum_of_products, ops.Latch: _latches, ops.GateSum: _opened_bank}
 
-    def verify(self, block):
-        refuse(self.name, self._without_place(block))
-
-    def _without_place(self, block: SelectiveBlock):
+    def without_place(self, block: SelectiveBlock):
         yield from column_steps(block)
         yield from steps_from_features(block)
         columns = block.columns
@@ -87,12 +85,6 @@ class GatedDeltaNet(Target):
 
     def packaged(self, size, block):
         return size
-
-    def emit(self, block, size, lane_in, lane_out):
-        from compiler.targets.gated_deltanet.emit import emit
-
-        self.verify(block)
-        return emit(block, size, lane_in, lane_out)
 
     def printed(self, block, size, lane_in, lane_out):
         """Read back head by head: no head has the form of a Mamba."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from compiler.ir.block import SelectiveBlock
 from compiler.language.operations import Operation
-from compiler.targets.refuse import column_steps, refuse, steps_from_lanes
+from compiler.targets.refuse import column_steps, steps_from_lanes
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.target import KERNEL_COLUMNS, Target
 
 
 class Mamba(Target):
     name = "mamba"
+    folder = __name__
     step = "linear"
     column = "linear"
     max_d_state = KERNEL_COLUMNS
@@ -18,32 +19,13 @@ class Mamba(Target):
     sums = True
     reals = (Operation,)
 
-    def verify(self, block):
-        refuse(self.name, self._without_place(block))
-
     @staticmethod
-    def _without_place(block: SelectiveBlock):
+    def without_place(block: SelectiveBlock):
         yield from column_steps(block)
         yield from steps_from_lanes(block)
 
-    def sizes(self, block, n_lanes):
-        from compiler.targets.mamba.emit import sizes
-
-        return sizes(block, n_lanes)
-
     def sizes_of(self, fields):
         return MambaSizes(**fields)
-
-    def emit(self, block, size, lane_in, lane_out):
-        from compiler.targets.mamba.emit import emit
-
-        self.verify(block)
-        return emit(block, size, lane_in, lane_out)
-
-    def read(self, tensors, size):
-        from compiler.targets.mamba.read import read
-
-        return read(tensors)
 
     def module(self, size, index):
         from compiler.runtime import real_block

@@ -16,7 +16,7 @@ from compiler.language.graph import operation_of
 from compiler.language.stream import Stream
 from compiler.language.words import concatenate
 from compiler.targets.mamba_delta_t.memory import ColumnMemory
-from compiler.targets.refuse import column_groups, refuse, steps_from_features, steps_from_lanes
+from compiler.targets.refuse import column_groups, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
 from compiler.targets.unforgetting import latches_without_erasure
 
@@ -26,6 +26,8 @@ MOST_LATCHES = 64  # of a bank that is read as it is
 
 class MambaDeltaTTarget(Target):
     name = "mamba-delta-t"
+    folder = __name__
+    mixer = "MambaDeltaT"
     step = "linear"
     column = "linear"
     apart = False
@@ -91,11 +93,8 @@ class MambaDeltaTTarget(Target):
                     f"{s.inputs[1].width} here, and {MOST_LATCHES} are the most; read it by a query as a memory",
                 )
 
-    def verify(self, block):
-        refuse(self.name, self._without_place(block))
-
     @staticmethod
-    def _without_place(block: SelectiveBlock):
+    def without_place(block: SelectiveBlock):
         channels = block.channels
         if block.d_state and block.columns.step is None:
             yield "columns without a step: its Δ belongs to the columns"
@@ -105,35 +104,6 @@ class MambaDeltaTTarget(Target):
         if (channels.delta_bias != OFF).any() or any(decay != KEEP for decay in channels.decay):
             at = next(i for i, d in enumerate(channels.decay) if channels.delta_bias[i] != OFF or d != KEEP)
             yield f"a step of a channel: {channels.names[at]} has one"
-
-    def sizes(self, block, n_lanes):
-        from compiler.targets.mamba_delta_t.emit import sizes
-
-        return sizes(block, n_lanes)
-
-    def emit(self, block, size, lane_in, lane_out):
-        from compiler.targets.mamba_delta_t.emit import emit
-
-        self.verify(block)
-        return emit(block, size, lane_in, lane_out)
-
-    def read(self, tensors, size):
-        from compiler.targets.mamba_delta_t.read import read
-
-        return read(tensors)
-
-    def module(self, size, index):
-        import torch
-
-        from compiler.targets.mamba_delta_t.mixer import MambaDeltaT
-
-        with torch.device("meta"):
-            return MambaDeltaT(size.d_model, size.d_inner, size.d_state, size.d_conv)
-
-    def runs(self, module):
-        from compiler.targets.mamba_delta_t.mixer import MambaDeltaT
-
-        return isinstance(module, MambaDeltaT)
 
     def state_entries(self, block):
         """Every channel has every column."""

@@ -12,7 +12,7 @@ from compiler.gadgets.inner_product import sum_of_products
 from compiler.ir.block import SelectiveBlock
 from compiler.language import operations as ops
 from compiler.language.stream import Stream
-from compiler.targets.refuse import column_groups, column_steps, refuse, steps_from_features, steps_from_lanes
+from compiler.targets.refuse import column_groups, column_steps, steps_from_features, steps_from_lanes
 from compiler.targets.target import Target
 from compiler.targets.unforgetting import latches_without_erasure, sums_where
 
@@ -22,6 +22,8 @@ _FADES = "a state that fades has a proved error on mamba and mamba2 only"
 
 class S4D(Target):
     name = "s4d"
+    folder = __name__
+    mixer = "S4DMixer"
     step = None
     column = None
     lacks = {
@@ -68,11 +70,8 @@ class S4D(Target):
         ops.GateSum: _bank,
     }
 
-    def verify(self, block):
-        refuse(self.name, self._without_place(block))
-
     @staticmethod
-    def _without_place(block: SelectiveBlock):
+    def without_place(block: SelectiveBlock):
         yield from column_groups(block)
         yield from column_steps(block)
         yield from steps_from_features(block)
@@ -81,35 +80,6 @@ class S4D(Target):
         for port, matrix in (("B", block.columns.write), ("C", block.columns.read)):
             if varying[matrix.indices].any():
                 yield f"a {port} that sees the input"
-
-    def sizes(self, block, n_lanes):
-        from compiler.targets.s4d.emit import sizes
-
-        return sizes(block, n_lanes)
-
-    def emit(self, block, size, lane_in, lane_out):
-        from compiler.targets.s4d.emit import emit
-
-        self.verify(block)
-        return emit(block, size, lane_in, lane_out)
-
-    def read(self, tensors, size):
-        from compiler.targets.s4d.read import read
-
-        return read(tensors)
-
-    def module(self, size, index):
-        import torch
-
-        from compiler.targets.s4d.mixer import S4DMixer
-
-        with torch.device("meta"):
-            return S4DMixer(size.d_model, size.d_inner, size.d_state, size.d_conv)
-
-    def runs(self, module):
-        from compiler.targets.s4d.mixer import S4DMixer
-
-        return isinstance(module, S4DMixer)
 
     @property
     def family(self):
