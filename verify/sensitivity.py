@@ -32,7 +32,8 @@ from compiler.runtime.block import Block, as_block
 if TYPE_CHECKING:
     from compiler.artifact.model import Stack
 
-MOST_NUMBERS = 1 << 32  # derivatives, a position's at a time: some ten processor seconds
+MOST_NUMBERS = 1 << 32  # derivatives
+AT_ONCE = 1 << 25  # of them, in one pass through the recurrence: 256 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +100,15 @@ class _Scan:
     write: Callable[[Tensor], Tensor]
 
 
-def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) -> Sensitivity:
+def sensitivity(
+    layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0, progress: Callable[[int], None] = lambda done: None
+) -> Sensitivity:
     """The sensitivities of state (channel, column) of a layer to the inputs of its scan, for the block input u (T,
     d_model).
 
     layer: `mamba_ssm.Mamba`, `Mamba2`, a mixer of transformers' Mamba or Mamba-2, or our `S4DMixer`; compiled, trained
-    or random. ValueError for others, and for more work than is tried (`check_work`).
+    or random. progress hears of so many positions more. ValueError for other layers, and for more work than is tried
+    (`check_work`).
     """
     scan = _scan_of(as_block(layer), u, channel, column)
     check_work(*scan.x.shape)
@@ -114,8 +118,18 @@ def sensitivity(layer: nn.Module, u: Tensor, channel: int = 0, column: int = 0) 
         step = scan.delta(here)
         state = torch.exp(-scan.rate * step) * state + step * scan.write(here) * here[channel]
         states.append(state)
-    rows = [torch.autograd.grad(h, x, retain_graph=True)[0].norm(dim=1) for h in states]
-    return _beside(scan, torch.stack(rows), torch.stack(states).detach())
+    over = torch.stack(states)
+    return _beside(scan, _gradients(over, x, progress), over.detach())
+
+
+def _gradients(states: Tensor, x: Tensor, progress: Callable[[int], None]) -> Tensor:
+    """|∂h_t/∂x_j|, (T, T), of as many states together as memory allows: each pass goes through the whole recurrence."""
+    rows = []
+    for chosen in torch.eye(len(states), dtype=states.dtype).split(max(1, AT_ONCE // x.numel())):
+        (found,) = torch.autograd.grad(states, x, chosen, retain_graph=True, is_grads_batched=True)
+        rows.append(found.norm(dim=2))
+        progress(len(chosen))
+    return torch.cat(rows)
 
 
 def check_work(length: int, inputs: int) -> None:

@@ -63,7 +63,7 @@ def sensitivity(
         raise ValueError("--input holds no token; it says what the model reads.")
     if plot:
         picture_path(plot, "--plot")
-    with working("sensitivity", quiet=as_json):
+    with working("sensitivity", quiet=as_json) as bars:
         from constructions.pictures.plots import draw_sensitivity
         from verify.sensitivity import sensitivity as of_layer
 
@@ -77,7 +77,7 @@ def sensitivity(
         else:
             layer, u, block = _foreign(directory, text, block)
             number, name, where = _number(channel), channel, f"block {block} of {directory}"
-        result = of_layer(layer, u, number, column)
+        result = of_layer(layer, u, number, column, bars("positions", len(u)))
         if plot:
             draw_sensitivity({f"{where}, channel {name}": result}, plot)
     _show(result.to_json(), as_json, f"{where}, channel {name}, column {column}")

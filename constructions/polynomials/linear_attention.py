@@ -39,6 +39,10 @@ LINEAR = Linear()
 LARGEST_INPUT = 16.0
 MOST_WIDTH = 512
 LARGEST_WEIGHT = 2.0**40  # products of three, summed, stay far inside the range of float32
+MOST_COMPARED, MOST_PRODUCTS = (
+    2048,
+    1 << 22,
+)  # positions, and positions times products of x: those are Python's integers
 WEIGHTS_ROUNDED = 3.01 * 2.0**-24  # of a product of three weights, each rounded to float32
 
 
@@ -60,14 +64,8 @@ class Head:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The definition, pair by pair: (t, d) to (t, d_v), in the arithmetic of x."""
-        rows = []
-        for t in range(len(x)):
-            total = self.value[:, 0] * 0
-            for s in range(t + 1):
-                score = sum((self.query @ x[t]) * (self.key @ x[s]))
-                total = total + score * (self.value @ x[s])
-            rows.append(total)
-        return np.array(rows)
+        queries, keys, values = x @ self.query.T, x @ self.key.T, x @ self.value.T
+        return np.array([(keys[: t + 1] @ queries[t]) @ values[: t + 1] for t in range(len(x))])
 
     @property
     def weights(self) -> int:
@@ -250,17 +248,19 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
     numbers.
 
     The definition is evaluated with the very weights of each target: rounded to float32 on Mamba; `given_weights` is
-    Mamba against the weights as they were given, with their rounding in the bound. JSON-able.
+    Mamba against the weights as they were given, with their rounding in the bound. Of a long or wide head as many
+    positions are compared as take some seconds. JSON-able.
     """
     rng = np.random.default_rng(seed)
     d = head.query.shape[1]
+    compared = max(1, min(length, MOST_COMPARED, MOST_PRODUCTS // head.query.size))
     network, model = on_polynomial_s6([head]), HeadOnMamba(head, length)
-    whole = np.array(rng.integers(-3, 4, (4, length, d)).tolist(), dtype=object)
-    real = rng.normal(size=(4, length, d)).astype(np.float32).clip(-model.bound, model.bound).astype(float)
+    whole = np.array(rng.integers(-3, 4, (4, compared, d)).tolist(), dtype=object)
+    real = rng.normal(size=(4, compared, d)).astype(np.float32).clip(-model.bound, model.bound).astype(float)
     given = Head(*(m.astype(float) for m in (head.query, head.key, head.value)))
     rounded = Head(*(_floats(m).astype(float) for m in (head.query, head.key, head.value)))
-    in_float64 = gamma(roundings_by_definition(head, length), "float64")
-    in_float32 = gamma(roundings_on_mamba(head, length), "float32")
+    in_float64 = gamma(roundings_by_definition(head, compared), "float64")
+    in_float32 = gamma(roundings_on_mamba(head, compared), "float32")
     integral = all(Fraction(w).denominator == 1 for m in (head.query, head.key, head.value) for w in m.flat)
     answers = np.stack([head(row) for row in whole])
     return {
@@ -269,6 +269,8 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
         "d_k": len(head.query),
         "d_v": len(head.value),
         "weights": head.weights,
+        "positions": length,
+        "positions_compared": compared,
         "polynomial_s6": {
             "channels": d,
             "states": len(head.query),
