@@ -12,6 +12,7 @@ from itertools import product
 
 import pytest
 
+from verify.checker.formats import Rejected
 from verify.checker.tasks.task import _MACHINES, _TASKS, MATCHES, read_task
 
 Text = tuple[str, ...]
@@ -122,18 +123,18 @@ def _entries(text: Text, tokens: list[str], end: str, entry: Callable[[int, list
     return tokens[value] if 0 <= value < len(tokens) else ""
 
 
-def _fibonacci(text: Text) -> str:
-    rule = lambda i, x: 0 if i == 0 else (x[0] + 1) % 3 if i == 1 else (x[-1] + x[-2]) % 3
-    return _entries(text, ["0", "1"], ".", rule)  # modulo 3, and no letter for 2
+def _fibonacci(text: Text, modulus: int) -> str:
+    rule = lambda i, x: (0 if i == 0 else x[0] + 1 if i == 1 else x[-1] + x[-2]) % modulus
+    return _entries(text, ["0", "1"], ".", rule)  # there is no letter for 2
 
 
-def _coins(text: Text) -> str | None:
+def _coins(text: Text, coins: tuple[int, ...], most: int) -> str | None:
     def entry(i: int, x: list[int]) -> int:
-        return min([x[i - coin] + 1 for coin in (2, 3) if coin <= i] + [2]) if i else 0
+        return min([x[i - coin] + 1 for coin in coins if coin <= i] + [most + 1]) if i else 0
 
     if text[0] == "-":
         return None  # no number
-    return _entries(text, ["0", "1", "-"], ".", entry)
+    return _entries(text, [*map(str, range(most + 1)), "-"], ".", entry)
 
 
 def _words(text: Text, edit: bool) -> str:
@@ -190,7 +191,10 @@ CASES: dict[str, tuple[dict, str, int, Reading]] = {
         for w in ("sum", "first", "last")
     },
     "induction-heads": ({"name": "induction-heads"}, "v0 v1 v2", 6, _induction),
-    "keep-nth": ({"name": "keep-nth", "n": 3}, "a b", 6, lambda t: t[2] if len(t) > 2 else ""),
+    **{
+        f"keep-nth {n}": ({"name": "keep-nth", "n": n}, "a b", 6, lambda t, n=n: t[n - 1] if len(t) >= n else "")
+        for n in (1, 3, 5)
+    },
     "absolute-time": ({"name": "absolute-time"}, "t1 t2 t3", 5, lambda t: f"t{min(len(t), 3)}"),
     "count-in-row": (
         {"name": "count-in-row"},
@@ -234,12 +238,34 @@ CASES: dict[str, tuple[dict, str, int, Reading]] = {
     ),
     "copy string": ({"name": "copy", "form": "string"}, "x0 x1 | .", 7, _copied),
     "selective-copy": ({"name": "selective-copy"}, "x0 x1 _ | .", 6, _copied),
-    "copy delay": ({"name": "copy", "form": "delay", "n": 2}, "x0 x1", 6, lambda t: _back(t, 2)),
+    **{
+        f"copy delay {n}": ({"name": "copy", "form": "delay", "n": n}, "x0 x1", 6, lambda t, n=n: _back(t, n))
+        for n in (1, 2, 7)
+    },
     "copy pointer": ({"name": "copy", "form": "pointer"}, "x0 x1 @1 @2", 6, _pointer),
     "copy place": ({"name": "copy", "form": "place"}, "x0 x1 x0@1 x0@2 x1@1 x1@2", 5, _place),
-    "phonebook": ({"name": "phonebook", "entries": 2}, "n0 n1 0 ; ? .", 6, lambda t: _phonebook(t, 2)),
-    "fibonacci": ({"name": "fibonacci", "modulus": 3}, "0 1 ; .", 7, _fibonacci),
-    "coin-change": ({"name": "coin-change", "coins": [3, 2], "most": 1}, "0 1 2 - ; .", 5, _coins),
+    **{
+        f"phonebook {n}": (
+            {"name": "phonebook", "entries": n},
+            "n0 n1 0 ; ? .",
+            6,
+            lambda t, n=n: _phonebook(t, n),
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"fibonacci {n}": ({"name": "fibonacci", "modulus": n}, "0 1 ; .", 7, lambda t, n=n: _fibonacci(t, n))
+        for n in (1, 2, 3, 4)
+    },
+    **{
+        f"coin-change {coins} {most}": (
+            {"name": "coin-change", "coins": list(coins), "most": most},
+            "0 1 2 - ; .",
+            5,
+            lambda t, c=coins, m=most: _coins(t, c, m),
+        )
+        for coins, most in (((3, 2), 1), ((1,), 1), ((2,), 2), ((2, 1), 2), ((4, 3), 2))
+    },
     "edit-distance": ({"name": "edit-distance"}, "a b | ; 0 1 .", 4, lambda t: _words(t, True)),
     "lcs": ({"name": "lcs"}, "a b | ; 0 1 .", 4, lambda t: _words(t, False)),
     "shortest-path": ({"name": "shortest-path", "nodes": 3}, "- e1 ; 0 1 2 3 .", 5, _paths),
@@ -262,8 +288,8 @@ CASES: dict[str, tuple[dict, str, int, Reading]] = {
 LATER = {"shortest-path": [("e1", "-", "e1", ";"), ("-", "e1", "-", ";"), ("-", "-", "e1", ";", "0", "3")]}
 LATER |= {name: [tuple("ab|b;"), tuple("a|ab;010;"), tuple("|ab;")] for name in ("edit-distance", "lcs")}
 LATER |= {f"copy-ngram {n} {m}": [("^", "x0", "x1", "|"), ("^", "x0", "x0")] for n in (1, 2) for m in ("alike", "one")}
-LATER |= {"coin-change": [("2", ";", "0", "-"), ("1", ";", "0", "-")]}
-SAID = {"count": ["yes", "no"], "induction-heads": ["×"], "copy delay": ["."]}
+LATER |= {name: [("2", ";", "0", "-"), ("1", ";", "0", "-")] for name in CASES if name.startswith("coin")}
+SAID = {"count": ["yes", "no"], "induction-heads": ["×"]} | {f"copy delay {n}": ["."] for n in (1, 2, 7)}
 SAID |= {"copy pointer": ["."], "copy place": ["."]}
 
 
@@ -292,6 +318,13 @@ def test_a_task_asks_what_its_sentence_says(name):
             assert right is None or (names[answer] if answer is not None else "") == right, (text[:t], stated.says)
         asked += any(answer is not None for answer in found)
     assert asked > 10
+
+
+@pytest.mark.parametrize("most", [3, 5])
+def test_a_number_of_coins_without_a_letter_is_refused(most):
+    """Else `-` stood for a number: it was asked nowhere, and the sentence said that it was."""
+    with pytest.raises(Rejected, match=f"at most {most} coins needs the letters 0 … {most}, and `0 1 2` are there"):
+        read_task({"name": "coin-change", "coins": [2], "most": most}, ["0", "1", "2", "-", ";", "."])
 
 
 def test_every_task_is_read():

@@ -12,6 +12,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
+from verify.checker.formats import Rejected
 from verify.checker.tasks.letters import Ids
 from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.paths import OVER, Asked, Asking, Known
@@ -234,6 +235,10 @@ def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
     """{"coins", "most"}: the fewest coins of each amount, at most `most`; the number of `-` is one more."""
     coins, most = sorted({number(c, _MOST) for c in claim["coins"]}), number(claim["most"], _MOST)
     none, numbers = names.one(NOTHING), names.numbered("")
+    if most >= len(numbers):  # else `-` would be taken for the letter of a smaller number
+        raise Rejected(
+            f"coin change with at most {most} coins needs the letters 0 … {most}, and {names.shown(numbers)} are there"
+        )
 
     def rule(i: int, *x: np.ndarray) -> np.ndarray | int:
         found: np.ndarray | int = most + 1
