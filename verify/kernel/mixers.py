@@ -2,7 +2,7 @@
 
 A `Number` is what float32 holds of a polynomial: its exact value at every position, or a line over a sum that outgrows
 the format. That is exact while the sum is at most `exact_to`; beyond, the sum is taken for a number of at least
-`exact_to` and at most 9/8 of it.
+`exact_to` and at most 32/15 of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Floats:
         self.terms: Terms = ledger.terms
 
     def size(self, x: Number) -> Fraction:
-        """The largest |number| that float32 may hold: an eighth of what outgrows it is added, however it cancels."""
+        """The largest |number| that float32 may hold: what a scan may compute too much is added, however it cancels."""
         lo, hi = self.terms.range(x.poly)
         most = max(abs(lo), abs(hi)) * (1 + EXCESS if x.rounded else 1)
         return (
