@@ -39,7 +39,7 @@ def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> N
     if promise.get("stop", end) != end:
         raise Rejected(f"the promise ends a generation with {promise['stop']!r}, and circuit.json with {end!r}")
     stop = None if end is None else letters.index(end)
-    _check_ending(config, "config.json", len(letters), stop)
+    _check_config(config, len(letters), stop)
     if (directory / "generation_config.json").exists():
         _check_generation(read_json(directory / "generation_config.json"), config, len(letters), stop)
     if any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
@@ -52,6 +52,14 @@ def _check_folder(directory: Path) -> None:
     for entry in sorted(directory.iterdir()):
         if entry.name not in _READ | _UNREAD and entry.suffix not in _UNREAD_SUFFIXES:
             raise Rejected(f"{entry.name} is none of the files of a checkpoint, and may change what a program loads")
+
+
+def _check_config(config: dict, letters: int, stop: int | None) -> None:
+    """Of config.json each entry must be there: left out, it is the class's, such as 0, which is a letter."""
+    for key in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        if key not in config:
+            raise Rejected(f"config.json has no {key}, and the class of the model would choose one")
+    _check_ending(config, "config.json", letters, stop)
 
 
 def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> None:

@@ -75,6 +75,14 @@ def test_a_generation_that_does_something_else_is_rejected(saved, tmp_path, entr
     assert not edited(saved, tmp_path, "generation_config.json", lambda content: content.update(entry)).accepted
 
 
+@pytest.mark.parametrize("key", ["eos_token_id", "pad_token_id", "bos_token_id"])
+def test_an_entry_that_the_class_would_choose_is_needed(saved, tmp_path, key):
+    """Left out, transformers 4 takes 0, which is a letter, and a generation ends with it."""
+    left = lambda content: {name: value for name, value in content.items() if name != key}
+    verdict = edited(saved, tmp_path, "config.json", left, None)
+    assert f"config.json has no {key}" in str(verdict.reason)
+
+
 @pytest.mark.parametrize(
     "entry", [{"eos_token_id": 3}, {"eos_token_id": None}, {"pad_token_id": 0}, {"bos_token_id": 0}]
 )
