@@ -18,7 +18,7 @@ from compiler.machines import compile_for, machine_names
 from compiler.passes.schedule import Schedule
 from compiler.pipeline import VARIANTS, Lowered
 from compiler.run import Run
-from compiler.shorter import at_length, naming
+from compiler.shorter import at_length, fits, naming
 from compiler.steps import AS_WRITTEN
 from compiler.targets import target_of
 
@@ -76,15 +76,16 @@ def compiled_or_told(
     max_d_state: int | None,
     n_groups: int,
     tried: Callable[[int], object] | None = None,
+    said: Callable[[int], str] = fits,
 ) -> Compiled:
     """`compile` to a target. tried: makes what is promised up to another length, and raises ValueError where that is
-    refused; None: compiles the same circuit. A refusal names no length but one that was tried.
+    refused; None: compiles the same circuit. A refusal names no length but one that was tried. said: how it is named.
     """
     try:
         return compiled_once(circuit, target, dtype, max_d_state, n_groups)
     except TooLong as refusal:
         again = lambda length: compiled_once(at_length(circuit, length), target, dtype, max_d_state, n_groups)
-        told = naming(refusal, circuit, tried or again)
+        told = naming(refusal, circuit, tried or again, said)
         told.steps = refusal.steps
         raise told from None
 

@@ -22,14 +22,21 @@ def at_length(circuit: Circuit, length: int) -> Circuit:
     return replace(circuit, language=replace(circuit.language, max_length=length))
 
 
-def naming(refusal: TooLong, circuit: Circuit, tried: Callable[[int], object]) -> TooLong:
+def fits(length: int) -> str:
+    """The advice of a length that was tried."""
+    return f"a max_length of {length} would fit"
+
+
+def naming(
+    refusal: TooLong, circuit: Circuit, tried: Callable[[int], object], said: Callable[[int], str] = fits
+) -> TooLong:
     """The refusal with a length that was tried, or with the sentence that none would do; as it is where the tries end
     before.
 
-    tried: compiles what is promised up to a length. CompileError where that is refused; another ValueError where it is
-    too short for anything to be made. The guess comes first, then the next one (which settles sums that are
-    proportional to the length, and shows whether any length does), then the interval is halved on the logarithmic
-    scale. A large circuit is tried less often, or not at all.
+    said: the advice of a length. tried: compiles what is promised up to a length. CompileError where that is refused;
+    another ValueError where it is too short for anything to be made. The guess comes first, then the next one (which
+    settles sums that are proportional to the length, and shows whether any length does), then the interval is halved on
+    the logarithmic scale. A large circuit is tried less often, or not at all.
     """
     low, high, best = 0, min(circuit.max_length, LARGEST_LENGTH + 1), 0
     left = min(_MOST, _WORK // sum(stream.width + _OF_A_STREAM for stream in circuit.streams))
@@ -46,4 +53,4 @@ def naming(refusal: TooLong, circuit: Circuit, tried: Callable[[int], object]) -
         left -= 1
     if not best and high - low > 1:
         return refusal
-    return refusal.with_advice(f"a max_length of {best} would fit" if best else NONE)
+    return refusal.with_advice(said(best) if best else NONE)

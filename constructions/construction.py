@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
@@ -159,11 +159,17 @@ class CircuitFamily(ABC):
         own = (self.target, self.dtype, self.columns(), self.groups())
         if self.target in machine_names():
             return compile(circuit or self.circuit(), *own)
-        return compiled_or_told(circuit or self.circuit(), *own, self.tried())
+        return compiled_or_told(circuit or self.circuit(), *own, self.tried(), self.fits)
 
     def tried(self) -> Callable[[int], object] | None:
         """What makes the same for another length, and raises ValueError where that is refused; None: its circuit is."""
         return None
+
+    def fits(self, length: int) -> str:
+        """How a refusal says that the promise of a shorter length would be kept."""
+        from compiler.shorter import fits
+
+        return fits(length)
 
     def params(self) -> dict[str, Any]:
         """The parameters by name, as the manifest records them."""
@@ -211,14 +217,26 @@ class Construction(CircuitFamily):
         from compiler.shorter import at_length
 
         def made(length: int) -> object:
-            other = replace(self, max_length=length)
+            other = self._shorter(length)
             circuit = other.circuit()
             if circuit.max_length != length:  # of a circuit that was read from a file
                 circuit = at_length(circuit, length)
+            other.check_lengths(length)  # with a promise shorter than its tasks a construction is refused
             compiled = compiled_once(circuit, other.target, other.dtype, other.columns(), other.groups())
             return packaged(savable(compiled)) if compiled.context.target.family else compiled
 
         return made
+
+    def fits(self, length: int) -> str:
+        shorter = self._shorter(length)
+        also = "" if shorter == replace(self, max_length=length) else f" with a length of {length}"
+        return f"{super().fits(length)}{also}"
+
+    def _shorter(self, length: int) -> Self:
+        """The same with another promise, whose tasks have sequences no longer than that where it says how long."""
+        own = getattr(self, "length", 0)
+        tasks = {"length": length} if type(own) is int and own > length else {}
+        return replace(self, max_length=length, **tasks)
 
     def least_parameters(self) -> int:
         """How many parameters the language model has at least, where the sizes alone tell; 0 where they do not."""

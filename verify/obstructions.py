@@ -27,6 +27,7 @@ from math import ceil, inf, lgamma, log, log2, sqrt
 
 import numpy as np
 
+from compiler import digits
 from verify.arguments import at_least
 
 STATES_OF_A_CHANNEL = 4
@@ -54,9 +55,10 @@ class Obstruction:
         return self.built is None or self.built >= self.least - ROOM
 
     def __str__(self) -> str:
+        least = digits.at_least(self.least, 4)
         if self.built is None:
-            return f"{self.kind}: {self.least:.4g} {self.of} at least where there is one, built none"
-        return f"{self.kind}: {self.least:.4g} {self.of} at least (D ≥ {self.channels}), built {self.built:.4g}"
+            return f"{self.kind}: {least} {self.of} at least where there is one, built none"
+        return f"{self.kind}: {least} {self.of} at least (D ≥ {self.channels}), built {self.built:.4g}"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 from compiler.artifact.config import kernel_warnings
 from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
+from compiler.digits import at_least, at_most
 from compiler.language.input_language import length_said
 from compiler.language.language_said import authors_words, language_said
 from compiler.targets import family_of
@@ -42,9 +43,9 @@ def model_card(
 
 def error_lines(promise: Mapping[str, Any]) -> list[str]:
     """How far outputs may be from the circuit's, for inputs of each size that the promise names."""
-    sizes = lambda reach: f"real inputs of at most {reach:.3g}" if reach else "all inputs"
+    sizes = lambda reach: f"real inputs of at most {at_least(reach)}" if reach else "all inputs"
     return [
-        f"{sizes(bound['inputs'])}: every output is within {bound['error']:.3g} of the circuit's"
+        f"{sizes(bound['inputs'])}: every output is within {at_most(bound['error'])} of the circuit's"
         for bound in promise.get("error_bounds", [])
     ]
 
@@ -132,7 +133,7 @@ def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str]) -> st
     """The promise of a language model, in words, as one or two paragraphs. letters: of its alphabet, by id."""
     promise = manifest["promise"]
     bound = promise.get("error_bound")
-    near = "is within rounding" if bound is None else f"is within {bound:.3g} of the circuit's score"
+    near = "is within rounding" if bound is None else f"is within {at_most(bound)} of the circuit's score"
     exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
     stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
     beyond = "" if promise["length"] is None else " Beyond that nothing is promised."

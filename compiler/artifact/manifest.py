@@ -227,10 +227,10 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
         )
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
-    _check_language(content, path)
     version = content.get("format_version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise CheckpointError(f"{path} has format version {shown(version)}, expected {FORMAT_VERSION}.")
+    _check_language(content, path)
     claimed = content.get("sha256")
     actual = _self_hash({key: value for key, value in content.items() if key != "sha256"})
     if claimed != actual:
@@ -249,15 +249,17 @@ def is_disguised(directory: Path) -> bool:
 
 
 def _check_language(content: dict[str, Any], path: Path) -> None:
-    """CheckpointError, before a hash or a record is made of it, for an input language that is too large."""
-    from compiler.language.data.budget import check_language
+    """CheckpointError, before a hash or a record is made of it, for an input language that is too large or is none."""
+    from compiler.language.data.languages import check_automaton
     from compiler.language.data.scalars import DataError
 
     promise = content.get("promise")
+    language = promise.get("language") if isinstance(promise, dict) else None
     try:
-        check_language(promise.get("language") if isinstance(promise, dict) else None)
+        if language is not None:
+            check_automaton(language)
     except DataError as reason:
-        raise CheckpointError(f"{path} promises too much: {reason}.") from reason
+        raise CheckpointError(f"{path}: {reason}.") from reason
 
 
 def read_manifest(directory: str | Path) -> Manifest:
@@ -341,6 +343,6 @@ def inputs_of(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     if not is_own(manifest) or promise["language"] is None:
         return {}
     circuit = read_json(directory / CIRCUIT) if (directory / CIRCUIT).exists() else {}
-    letters = circuit.get("alphabet")
+    letters = circuit.get("alphabet") if isinstance(circuit, dict) else None
     known = isinstance(letters, list) and len(letters) == promise["language"]["tokens"]
     return {"inputs": language_said(promise, letters if known else None)}

@@ -6,7 +6,6 @@ Its construction.json has a format of its own, so what reads names in the weight
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from compiler.artifact.save import write_tensors, write_text
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import TOKENIZER_FILES
 from compiler.artifact.weights_file import read_tensors
+from compiler.digits import at_least, at_most
 from compiler.disguise.draw import LEVELS
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key
@@ -129,20 +129,15 @@ def said_of_noise(noise: Mapping[str, Any]) -> str:
     """What is known of a model with noise, in words."""
     share = "every sequence" if noise["every_sequence"] else f"{noise['sequences']:,} sequences"
     if "lead" in noise:
-        proved = f"proved for every input of its promise: the right letter leads by {_at_least(noise['lead'])} or more"
+        proved = f"proved for every input of its promise: the right letter leads by {at_least(noise['lead'])} or more"
     else:
         why = f" ({noise['unproved']})" if "unproved" in noise else ""
         proved = f"nothing of it is proved for other inputs{why}"
     where = WHERE[noise.get("where", "all")]
     return (
         f"noise {noise['epsilon']:g} in {where}; on {share} of its tasks {noise['right']:,} of {noise['answers']:,} "
-        f"answers are right, a logit is off by at most {noise['largest_change']:.3g}; {proved}"
+        f"answers are right, the logit of a letter is off by {at_most(noise['largest_change'])} or less; {proved}"
     )
-
-
-def _at_least(x: float) -> str:
-    """A number that is at most x, in three digits."""
-    return f"{float(Context(prec=3, rounding=ROUND_FLOOR).create_decimal_from_float(x)):g}"
 
 
 def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping[str, Any] | None) -> dict[str, Any]:

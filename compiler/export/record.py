@@ -72,8 +72,9 @@ def record_text(content: Mapping[str, Any]) -> str:
 
 
 def description(package: Package) -> str:
-    """The promise in words."""
-    return promise_sentences(package.manifest, package.model.tokens)
+    """The promise in words: nothing of it is looked at anew here."""
+    recorded = "As the checkpoint records it, for `construct verify` and `construct prove` to look at anew:"
+    return f"{recorded}\n\n{promise_sentences(package.manifest, package.model.tokens)}"
 
 
 def card(package: Package, content: Mapping[str, Any], use: str) -> str:

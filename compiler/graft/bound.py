@@ -35,6 +35,7 @@ from typing import Any
 
 from torch import Tensor
 
+from compiler.digits import at_most
 from compiler.graft.families.family import HostFamily
 
 _SLACK = 2.0**-40  # of this module's own float64
@@ -48,9 +49,9 @@ def proved(family: HostFamily, host: Any, tensors: Mapping[str, Tensor], width: 
     text = (
         "the host's logits are equal bit for bit in every arithmetic whose sums do not depend on their order"
         if change == 0
-        else f"each norm's factor changes by at most {change:.2g} of itself"
+        else f"each norm's factor changes by at most {at_most(change, 2)} of itself"
     )
-    most = f"; whatever the order, none changes by more than the host's range, {bound:.3g}"
+    most = f"; whatever the order, none changes by more than the host's range, {at_most(bound)}"
     return {"norm_change": change, "logit_bound": bound, "proved": text + most}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compiler.digits import at_least, at_most
 from compiler.language.input_language import length_said
 
 
@@ -25,9 +26,9 @@ def graft_card(report: Mapping[str, Any]) -> str:
         "## The circuit",
         f"On {promise['description']}, {length_said(promise['length'])}: its scores stand behind the host's last norm, "
         "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "
-        f"leads by more than {promise['lead_needed']:.3g} in the circuit it is the model's answer; the circuit's own "
-        f"leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "
-        f"root mean square of the host's stream is below {promise['loudest_stream']:.3g}.",
+        f"leads by more than {at_most(promise['lead_needed'])} in the circuit it is the model's answer; the circuit's "
+        f"own leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "
+        f"root mean square of the host's stream is below {at_least(promise['loudest_stream'])}.",
         f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",
         f"| letter | id |\n| --- | --- |\n{letters}",
         *_measured(report.get("measured", {}), bool(mapped)),
@@ -43,7 +44,9 @@ def _measured(measured: Mapping[str, Any], mapped: bool) -> list[str]:
         return []
     host, circuit = measured["host"], measured["answers"]
     equal = (
-        "bit for bit equal" if host["worst"] == 0 else f"within {host['worst']:.3g} of values up to {host['size']:.3g}"
+        "bit for bit equal"
+        if host["worst"] == 0
+        else f"within {at_most(host['worst'])} of values up to {host['size']:.3g}"
     )
     apart = " (letters' own after letters apart)" if mapped else ""
     return [

@@ -7,6 +7,7 @@ The manifest, the model card, `construct verify` and the README say what stands 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from compiler.language.data import language_to_data, to_data
@@ -71,7 +72,7 @@ def numbers_proof(built: Built, stack: NumericStack) -> Proof:
         return None, f"{tested} and its certificate stops: {reason}"
     if certificate is None or not certificate.holds:
         return None, tested
-    margin = "" if certificate.margin is None else f", with margin {certificate.margin:g}"
+    margin = "" if certificate.margin is None else f", with margin {at_least(Fraction(certificate.margin))}"
     return certificate.to_json(), (
         f"proved from the weights: every score is the circuit's and every answer right{margin}, on "
         f"{certificate.domain}; only tested: a whole sequence at once, and inputs beside these (no token, several "
@@ -131,4 +132,7 @@ def _without_checkpoint(built: Built, found: dict[str, Any], verdict: Verdict) -
         return found, f"{sentence(verdict, where=built.construction.asks_where())}; {reason}"
     if certificate is None or not certificate.holds or verdict.task is not None:
         return found, sentence(verdict, where=built.construction.asks_where())
-    return certificate.to_json(), f"every answer is right with margin {certificate.margin:g}, on {certificate.domain}"
+    return (
+        certificate.to_json(),
+        f"every answer is right with margin {at_least(Fraction(certificate.margin))}, on {certificate.domain}",
+    )

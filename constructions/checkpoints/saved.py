@@ -232,6 +232,20 @@ def _asked(directory: Path) -> bool:
     return guarantee is None or (guarantee.certificate, guarantee.proof) != NOT_ASKED
 
 
+def same(directory: Path, prove: bool = False) -> tuple[Built, Proof]:
+    """What a checkpoint's circuit compiles to; CheckpointError where the checkpoint is anything else.
+
+    prove: whether what the checkpoint tells of a proof is proved anew. Otherwise it is a record, and whoever repeats it
+    must say so.
+    """
+    told, built = read_manifest(directory).guarantee, rebuild(directory)
+    recorded = NOT_ASKED if told is None else (told.certificate, told.proof)
+    proof = proof_of(built) if prove else recorded
+    if differing := compare(directory, built, proof if _asked(directory) else NOT_ASKED):
+        raise CheckpointError(f"{_OTHER}: {differing[0]}. construct verify {directory} lists the differences.")
+    return built, proof
+
+
 def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
     """Where a checkpoint is not what its own circuit compiles to: every file and every claim, `proof` among them."""
     manifest = read_manifest(directory)

@@ -45,12 +45,15 @@ def export(
             run_file(Path(own))
         write = writer_of(name)
         from compiler.export.checkpoint import read
+        from constructions.checkpoints.saved import same
 
+        checkpoint = read(directory)
+        same(directory)
         target = default_path(directory, name) if out is None else out
         if own:
-            run_own(format, write, read(directory), target, force, file=own)
+            run_own(format, write, checkpoint, target, force, file=own)
         else:
-            write(read(directory), target, force)
+            write(checkpoint, target, force)
     if as_json:
         typer.echo(strict_json({"format": name, "path": str(target)}))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
+from compiler.digits import at_most
 from constructions.command import requests
 from constructions.command.display import console, progress, working
 from constructions.command.options import Json
@@ -204,7 +205,9 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
 def _tell(report: dict[str, Any], out: Path) -> None:
     host, measured = report["host"], report["measured"]
     worst = measured["host"]["worst"]
-    equal = "bit for bit equal" if worst == 0 else f"within {worst:.3g} of values up to {measured['host']['size']:.3g}"
+    equal = (
+        "bit for bit equal" if worst == 0 else f"within {at_most(worst)} of values up to {measured['host']['size']:.3g}"
+    )
     if report["mode"] == "branch":
         console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
         console.print(f"host logits on {measured['host']['positions']} positions: {equal}")

@@ -16,8 +16,7 @@ from compiler.artifact.manifest import read_manifest
 from compiler.artifact.package import with_a_block
 from compiler.compiled import Compiled
 from constructions.checkpoints.built import Built
-from constructions.checkpoints.guarantee import proof_of
-from constructions.checkpoints.saved import rebuild
+from constructions.checkpoints.saved import same
 from constructions.report.data import page_data
 from constructions.report.weights import weights_data
 
@@ -26,11 +25,13 @@ _HERE = Path(__file__).parent
 
 
 def page_of(directory: Path) -> str:
-    """The page of a checkpoint; CheckpointError where it is none. What cannot be stepped through says so."""
-    manifest, built = read_manifest(directory), rebuild(directory)
+    """The page of a checkpoint; CheckpointError where it is none, or not what its circuit compiles to. What cannot be
+    stepped through says so.
+    """
+    manifest, (built, proof) = read_manifest(directory), same(directory, prove=True)
     over_tokens = built.compiled.source.alphabet is not None
     compiled = with_a_block(built.compiled) if over_tokens else built.compiled
-    data = page_data(compiled, manifest, f"Proof: {proof_of(built)[1]}.") | {"weights": _weights(built)}
+    data = page_data(compiled, manifest, f"Proof: {proof[1]}.") | {"weights": _weights(built)}
     if over_tokens:
         data["example"] = example(built.compiled)
     scripts = {"INTERPRETER": "interpreter.js", "WEIGHTS": "weights.js"}

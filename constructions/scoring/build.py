@@ -17,7 +17,7 @@ from compiler.disguise.spaces import SPACES
 from compiler.targets import family_of
 from compiler.targets.family import FINAL_NORM, HEAD, mixer_prefix, norm_name
 from constructions.checkpoints.built import Built
-from constructions.checkpoints.saved import rebuild, rebuilt
+from constructions.checkpoints.saved import rebuilt, same
 from constructions.scoring.problem import LENGTH, Edges, Featurizer, Given, Problem, Scale, scales
 from constructions.scoring.sites import Site, channels_of, read_all, read_by, stream_after
 from constructions.scoring.truth import Truth
@@ -33,7 +33,7 @@ def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Proble
     if is_twin(directory):
         return _of_twin(directory, seed)
     if not is_disguised(directory):
-        return _of_weights(directory, rebuild(directory), "plain", None, seed)
+        return _of_weights(directory, same(directory)[0], "plain", None, seed)
     if key is None:
         raise ValueError(f"{directory} is disguised, and only its key says what is where: give it with --key FILE.")
     from compiler.disguise.directory import read_disguised

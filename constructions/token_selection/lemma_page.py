@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.plain_files import text_of
+from compiler.digits import at_most
 from constructions.command.reporting import write_whole
 from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Row, cases
@@ -132,7 +133,7 @@ def name(row: Row) -> str:
 
 def error_line(row: Row) -> str:
     """A row of the table of errors up to its bound and, behind that, what was measured."""
-    return f"{name(row)} {row['bound']:.3g} | {row['points']} | {row['error']:.3g} |"
+    return f"{name(row)} {at_most(row['bound'])} | {row['points']} | {row['error']:.3g} |"
 
 
 def size_line(row: Row) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler.digits import at_most
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
 from constructions.command.reporting import strict_json
@@ -139,7 +140,7 @@ def _show(told: dict[str, Any]) -> None:
     for sentence in (*told["obstructions"], told["needed"]):
         console.print(sentence)
     if told["answers"] == "random":
-        console.print(f"rate of wrong sequences, at most: {told['expected_failure']:.4g}")
+        console.print(f"rate of wrong sequences, at most: {at_most(told['expected_failure'], 4)}")
     checked = Table("verified", "sequences", "queries", "right", "wrong sequences", "exact")
     tasks = list(dict.fromkeys(name.removesuffix(MODULE) for name in told["verification"]))
     for name, row in told["verification"].items():

@@ -291,8 +291,9 @@ TRUTHS = (
         "Theorem 3 names Assumption 2, by which |D_i| ≤ N_s, |V_dp(i)| ≤ N_dp and |A(n)| ≤ N_A; the text below it and "
         "Table 1 say “any DP problem”.",
         "Assumption 2 leaves out the longest increasing subsequence as it is usually written, whose entries and whose "
-        "answer need as many entries as there are. The knapsack fails a condition that only the proof has (block 2): "
-        "the needed places are functions of n and the state, and c − w depends on the input.",
+        "answer need as many entries as there are. It leaves out the knapsack too, if needed places are functions of n "
+        "and the state alone, as block 2 of the proof takes them: c − w depends on the input, so every w counts. With "
+        "places that depend on the input two are enough.",
         "Edit distance is within. The other two compile because a query may depend on data (`construct dp lis`).",
         needed_entries,
     ),

@@ -82,7 +82,7 @@ def test_a_circuit_of_a_file_is_tried_for_other_lengths() -> None:
         ("count-in-row", "mamba", "float16", {"largest": 5}),
         ("count-in-row", "mamba2", "bfloat16", {"largest": 5}),
         ("count-in-row", "mamba2", "float16", {"largest": 5}),
-        ("in-context-recall", "mamba2", "float16", {"vocab": 8, "max_length": 2048}),
+        ("in-context-recall", "mamba", "float16", {"vocab": 8, "max_length": 2048}),
     ],
 )
 def test_a_construction_of_the_length_that_its_refusal_names_is_built(name, arch, dtype, sizes) -> None:
@@ -99,3 +99,19 @@ def test_a_construction_of_the_length_that_its_refusal_names_is_built(name, arch
     (length,) = map(int, found)
     construction.tried()(length)
     assert name != "count-in-row" or length >= 240
+
+
+def test_no_length_is_named_with_which_the_construction_is_refused() -> None:
+    """keep-nth is run on 300 tokens here: a promise of 299 would compile, and the command takes none below 300."""
+    with pytest.raises(CompileError, match="a max_length of 300 would fit"):
+        CONSTRUCTIONS["keep-nth"](n=300, vocab=3, dtype="bfloat16").compiled()
+
+
+def test_a_length_that_its_tasks_do_not_have_is_not_named() -> None:
+    """One token would fit, and no sequence of the task is so short."""
+    construction = CONSTRUCTIONS["in-context-recall"](vocab=8, max_length=2048, arch="mamba2", dtype="float16")
+    with pytest.raises(CompileError, match=NONE):
+        construction.compiled()
+    for length in (1, 2, 8, 128):
+        with pytest.raises(ValueError):
+            construction.tried()(length)

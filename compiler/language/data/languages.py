@@ -27,24 +27,28 @@ def language_to_data(language: InputLanguage) -> dict:
 def language_from_data(data: Json, alphabet: Alphabet) -> InputLanguage:
     """The input language over this alphabet; DataError where the data is none."""
     automaton, length = entry(data, "language", dict), length_from_data(data)
-    known_keys(automaton, "tokens", "start", "edges")
     if entry(automaton, "tokens", int) != alphabet.size:
         raise DataError(f"it is over {shown(automaton['tokens'])} tokens, and the alphabet has {alphabet.size}")
-    check_language(automaton)
-    edges = []
-    for i, given in enumerate(entry(automaton, "edges", list)):
-        try:
-            edges.append(_edge(given, alphabet.size))
-        except DataError as error:
-            raise DataError(f"edge {i} of the input language: {error}") from error
+    check_automaton(automaton)
+    edges = tuple(_edge(edge) for edge in automaton["edges"])
     try:
-        return InputLanguage(
-            alphabet, entry(automaton, "start", str), tuple(edges), length, entry(data, "description", str)
-        )
+        return InputLanguage(alphabet, automaton["start"], edges, length, entry(data, "description", str))
     except DataError:
         raise
     except ValueError as error:
         raise DataError(f"the input language: {error}") from error
+
+
+def check_automaton(automaton: Json) -> None:
+    """DataError where an automaton as data is too large, or is none: before anything is made of it."""
+    check_language(automaton)
+    known_keys(automaton, "tokens", "start", "edges")
+    size, _ = entry(automaton, "tokens", int), entry(automaton, "start", str)
+    for i, edge in enumerate(entry(automaton, "edges", list)):
+        try:
+            _check_edge(edge, size)
+        except DataError as error:
+            raise DataError(f"edge {i} of the input language: {error}") from error
 
 
 def length_from_data(promise: Json) -> int:
@@ -68,12 +72,12 @@ def _ranges(tokens: frozenset[int]) -> list[list[int]]:
     return ranges
 
 
-def _edge(data: Json, size: int) -> Edge:
-    source, target, ranges = entry(data, "from", str), entry(data, "to", str), entry(data, "tokens", list)
+def _check_edge(data: Json, size: int) -> None:
+    for name, kind in (("from", str), ("to", str), ("tokens", list), ("distinct", bool)):
+        entry(data, name, kind)
     known_keys(data, "from", "to", "tokens", "distinct")
-    tokens: set[int] = set()
     last = -2
-    for given in ranges:
+    for given in data["tokens"]:
         if not isinstance(given, list) or len(given) != 2 or any(type(n) is not int for n in given):
             raise DataError("its tokens must be a list of [first, last] pairs of ids")
         if not last + 1 < given[0] <= given[1] < size:
@@ -81,5 +85,8 @@ def _edge(data: Json, size: int) -> Edge:
                 f"its token ranges must rise, lie apart and end below {size}; {shown(given[0])} does not fit"
             )
         last = given[1]
-        tokens.update(range(given[0], last + 1))
-    return Edge(source, target, frozenset(tokens), entry(data, "distinct", bool))
+
+
+def _edge(data: Json) -> Edge:
+    tokens = frozenset(i for first, last in data["tokens"] for i in range(first, last + 1))
+    return Edge(data["from"], data["to"], tokens, data["distinct"])
