@@ -21,7 +21,7 @@ import numpy as np
 from torch import Tensor
 
 Numbers = np.ndarray
-"""Arrays of dtype object: int and Fraction, or Decimal."""
+"""Arrays of dtype object: int and Fraction, or Decimal; of float64 where numbers are `Double`."""
 
 DIGITS = 40
 
@@ -116,15 +116,19 @@ Kind = type[Exact] | type[Near] | type[Double]
 
 def numbers(tensor: Tensor, kind: Kind) -> Numbers:
     """A tensor's values, exactly."""
-    return _each(kind.of, tensor.detach().double().cpu().numpy())
+    values = tensor.detach().double().cpu().numpy()
+    return values if kind is Double else _each(kind.of, values.astype(object))
 
 
 def _each(function: Any, values: np.ndarray) -> Numbers:
     """A function of every number, computed once for each: most operands have few different ones."""
+    if values.dtype == np.float64:  # hardly any two are the same
+        found = map(function, values.reshape(-1).tolist())
+        return np.fromiter(found, np.float64, values.size).reshape(values.shape)
     if values.dtype == object:
         flat = values.reshape(-1).tolist()
-        found = {value: function(value) for value in set(flat)}
-        return np.fromiter(map(found.__getitem__, flat), object, len(flat)).reshape(values.shape)
+        known = {value: function(value) for value in set(flat)}
+        return np.fromiter(map(known.__getitem__, flat), object, len(flat)).reshape(values.shape)
     different, at = np.unique(values, return_inverse=True)
     return np.fromiter(map(function, different.tolist()), object, len(different))[at].reshape(values.shape)
 
@@ -181,7 +185,7 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
     Channel i reads group i // (d/g).
     """
     batch, _, channels = u.shape
-    h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=object) if initial is None else initial
+    h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=u.dtype) if initial is None else initial
     with localcontext(Near.context):
         if issubclass(kind, Exact):
             y, h = _in_units(kind, u, delta, A, B, C, h, seq_idx)
@@ -248,11 +252,11 @@ def conv(kind: Any, x, weight, bias=None, activation=None, initial_states=None, 
     (batch, channels, length), taps = x.shape, weight.shape[1]
     values, w = numbers(x, kind), numbers(weight, kind)
     if initial_states is None:
-        before = np.full((batch, channels, taps - 1), kind.of(0), dtype=object)
+        before = np.full((batch, channels, taps - 1), kind.of(0), dtype=values.dtype)
     else:
         before = numbers(initial_states, kind)
     past = np.concatenate([before, values], axis=2)
-    y = np.full(values.shape, kind.of(0), dtype=object)
+    y = np.full(values.shape, kind.of(0), dtype=values.dtype)
     for k in range(taps):
         seen, back = past[:, :, k : k + length], taps - 1 - k
         if seq_idx is not None and back:
@@ -299,7 +303,7 @@ def delta_rule(
     queries, keys = spread(q), spread(k)
     values, decays, betas = numbers(v, kind), _each(kind.exp, numbers(g, kind)), numbers(beta, kind)
     root = kind.norm_factor(kind.of(d_k), 0.0)
-    state = np.full((batch, heads, d_k, v.shape[-1]), kind.of(0), dtype=object)
+    state = np.full((batch, heads, d_k, v.shape[-1]), kind.of(0), dtype=values.dtype)
     state = state if initial_state is None else numbers(initial_state, kind)
     operands = (queries, keys, values, decays, betas, state)
     begins = None if seq_idx is None else (seq_idx[:, 1:] != seq_idx[:, :-1]).numpy()

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from conformance.cases import cases
-from conformance.cases.crossed import STEPS, crossed_cases, options_of, varied
+from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.ordinary import ordinary_cases
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
@@ -77,8 +78,9 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
         yield found[-1]
     for op in kernel.operations():
         lacking = untaken(op, [each for each in found if each.case.op == op])
-        crossed = crossed_cases(op, lacking, STEPS) if kernel.is_step else crossed_cases(op, lacking)
-        yield from (run(kernel, case) for case in crossed)
+        lengths = STEPS if kernel.is_step else LENGTHS
+        yield from (run(kernel, case) for case in crossed_cases(op, lacking, lengths))
+        yield from (run(kernel, case) for case in ordinary_cases(op, lacking, lengths))
 
 
 def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:

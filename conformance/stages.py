@@ -21,5 +21,6 @@ STAGES = {
     "dtype": "bfloat16 and float16 operands beside a float32 state",
     "one rounding": "beside these nothing is rounded but y: no sum, product, Δ or D; not asked of the delta rule",
     "crossing": "any three options together, at lengths around every usual chunk",
+    "rounding, crossed": "one rounding where any three options meet; not asked of the delta rule",
     "circuit": "operands of compiled circuits",
 }

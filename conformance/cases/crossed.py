@@ -28,7 +28,7 @@ DELTA_LENGTHS = (1, 15, 16, 17, 63, 64, 65, 128, 129)  # whose equations take lo
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
 LAYER_LENGTHS = (65, 130, 260)  # beyond a chunk of 64, 128 and 256, where sizes are those of layers
 STRENGTH, LAYER_STRENGTH = 3, 2
-_DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
+DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
 _ERASES = -256.0
 _LIMITS: dict[Any, tuple[float, float]] = {"above": (0.0, 16.0), "below": (8.0, 16.0)}
 _PLAIN = (4, 2, 2)  # heads, channels of a head, state columns
@@ -64,16 +64,18 @@ Option = tuple[str, Any]
 def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS) -> list[Case]:
     """The crossed cases of an operation; without: values that its factors do not take."""
     render = {"conv": _conv, "norm": _norm, "delta_rule": _delta}.get(op, _scan)
-    found = []
     crossed = (
         (factors_of(op, lengths), STRENGTH),
         (wide_factors_of(op, lengths), STRENGTH),
         (layer_factors_of(op, lengths), LAYER_STRENGTH),
     )
-    for factors, strength in crossed:
-        kept = {name: [v for v in values if _option(name, v) not in without] for name, values in factors.items()}
-        found += [render(op, row) for row in covering(kept, strength)] if kept else []
-    return found
+    return [render(op, row) for factors, strength in crossed for row in rows_without(factors, without, strength)]
+
+
+def rows_without(factors: Factors, without: frozenset[Option], strength: int = STRENGTH) -> list[dict[str, Any]]:
+    """Rows in which any so many of the factors meet, without values that a kernel does not take."""
+    kept = {name: [v for v in values if _option(name, v) not in without] for name, values in factors.items()}
+    return covering(kept, strength) if kept else []
 
 
 def _option(name: str, value: Any) -> Option:
@@ -83,7 +85,7 @@ def _option(name: str, value: Any) -> Option:
 
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed; the first value of a factor is what every kernel takes."""
-    common: Factors = {"length": lengths, "dtype": [*_DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
+    common: Factors = {"length": lengths, "dtype": [*DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
     if op == "delta_rule":
         start = ["nothing", "state", "pieces", "documents"]
         own: Factors = {"length": DELTA_LENGTHS, "start": start, "normed": [False, True], "last state": [False, True]}
@@ -131,7 +133,7 @@ def layer_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     return found if max(lengths) < max(LAYER_LENGTHS) else found | {"length": LAYER_LENGTHS}
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def called(row: Mapping[str, Any]) -> str:
     """A row in words: "129 positions, float32, D, z, 2 groups"."""
     said = [f"{row['length']} positions" if row["length"] > 1 else "1 position", row["dtype"]]
     for name, value in row.items():
@@ -184,9 +186,18 @@ def _documents(row: Mapping[str, Any]) -> list[list[int]]:
     return found
 
 
-def _common(row: Mapping[str, Any], op: str, inputs: dict[str, Tensor], options: dict[str, Any], **more: Any) -> Case:
-    cuts, documents = _cuts(row), _documents(row)
+def crossing(
+    row: Mapping[str, Any],
+    op: str,
+    inputs: dict[str, Tensor],
+    options: dict[str, Any],
+    documents: Sequence[Sequence[int]] = (),
+    **more: Any,
+) -> Case:
+    """The case of a row; documents: their lengths, of each row of a batch."""
+    cuts, options = _cuts(row), {**options}
     if documents:
+        inputs = {**inputs}
         ids = [[i for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
     options |= {"cuts": cuts} if cuts else {}
@@ -194,16 +205,17 @@ def _common(row: Mapping[str, Any], op: str, inputs: dict[str, Tensor], options:
     borders = {"cut": cuts, "document": list(accumulate(documents[0]))[:-1] if documents else []}
     if "chunk" in row:
         borders["chunk"] = list(range(row["chunk"], row["length"], row["chunk"]))
-    name = _name(row)
+    name = called(row)
     return case(
         op, "crossing", name, f"these together: {name}", inputs, options, last_state=row["last state"],
-        borders={what: places for what, places in borders.items() if places}, dtype=_DTYPES[row["dtype"]], **more,
+        borders={what: places for what, places in borders.items() if places}, dtype=DTYPES[row["dtype"]],
+        documents=documents[0] if row["start"] == "documents" and row["batch"] == 1 and op != "conv" else (), **more,
     )  # fmt: skip
 
 
 def _scan(op: str, row: Mapping[str, Any]) -> Case:
     """Writes are rare, and an operand fits into 8 bits; of a float32 state 11 are used, of a narrower one 8."""
-    draw, wide = Draw(f"{op} crossed {_name(row)}"), row["dtype"] == "float32"
+    draw, wide = Draw(f"{op} crossed {called(row)}"), row["dtype"] == "float32"
     heads, channels, columns = row["sizes"]
     own = 1 if op == "ssd" else channels
     time, sizes = (row["batch"], row["length"]), (heads, channels)
@@ -239,13 +251,12 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": softplus}
     if op == "ssd":
         options |= {"chunk_size": row["chunk"]} | ({"dt_limit": [*limit]} if limit else {})
-    alone = _documents(row)[0] if row["start"] == "documents" and row["batch"] == 1 else ()
-    return _common(row, op, inputs, options, documents=alone)
+    return crossing(row, op, inputs, options, _documents(row))
 
 
 def _conv(op: str, row: Mapping[str, Any]) -> Case:
     """With an activation every sum is a multiple of 128, of which silu is 0 or the number itself."""
-    draw, scale, channels = Draw(f"conv crossed {_name(row)}"), 128 if row["activation"] else 1, row["sizes"]
+    draw, scale, channels = Draw(f"conv crossed {called(row)}"), 128 if row["activation"] else 1, row["sizes"]
     inputs = {
         "x": scale * draw.integers((row["batch"], channels, row["length"]), 9),
         "weight": draw.integers((channels, row["taps"]), 3),
@@ -254,12 +265,12 @@ def _conv(op: str, row: Mapping[str, Any]) -> Case:
         inputs["bias"] = scale * draw.integers((channels,), 9)
     if row["start"] in ("state", "pieces"):
         inputs["initial_states"] = scale * draw.integers((row["batch"], channels, row["taps"] - 1), 9)
-    return _common(row, op, inputs, {"activation": row["activation"]})
+    return crossing(row, op, inputs, {"activation": row["activation"]}, _documents(row))
 
 
 def _norm(op: str, row: Mapping[str, Any]) -> Case:
     """Magnitudes that are one power of two in each group, so that the root mean square is one."""
-    draw, width, groups = Draw(f"norm crossed {_name(row)}"), row["sizes"], row["groups"]
+    draw, width, groups = Draw(f"norm crossed {called(row)}"), row["sizes"], row["groups"]
     shape = (row["batch"], row["length"])
     level = torch.tensor([2.0**9, 2.0**7] * groups)[:groups].repeat_interleave(width // groups)
     rows = 2.0 ** (torch.arange(row["length"]) % 5)[:, None]
@@ -268,20 +279,20 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
         gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2]
         inputs["z"] = gates.reshape(*shape, 1).expand(*shape, width)
     options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "after"}
-    return _common({**row, "start": "nothing", "last state": False}, op, inputs, options)
+    return crossing({**row, "start": "nothing", "last state": False}, op, inputs, options)
 
 
 def _delta(op: str, row: Mapping[str, Any]) -> Case:
     """Keys and queries of one place, and writes of every kind."""
     heads, keys, values = row["sizes"]
-    name, documents = _name(row), _documents(row)
+    name, documents = called(row), _documents(row)
     return delta.rendered(
         delta.Row(
             stage="crossing", name=name, asks=f"these together: {name}", length=row["length"], heads=heads, keys=keys,
             values=values, spread=row["spread"], batch=row["batch"], beta=delta.ANY, g=delta.RARELY,
             normed=row["normed"], initial=20 if row["start"] in ("state", "pieces") else 0, cuts=tuple(_cuts(row)),
             documents=tuple(documents[0]) if documents else (), chunk=row["chunk"], last=row["last state"],
-            dtype=_DTYPES[row["dtype"]], views=row["views"],
+            dtype=DTYPES[row["dtype"]], views=row["views"],
         )
     )  # fmt: skip
 

@@ -21,6 +21,8 @@ def exp(x: Tensor, bug: str) -> Tensor:
             return x.clamp(min=-20).exp()
         case "decay grows":
             return (-x).exp()
+        case "exp is 0 or 1":
+            return x.exp().round()
         case "decay in base 2":
             return torch.exp2(x)
     return x.exp()
@@ -45,6 +47,8 @@ def _softplus(x: Tensor, bug: str) -> Tensor:
             return (1 + x.exp()).log()
         case "softplus gives up at 8":
             return torch.where(x > 8, x, F.softplus(x))
+        case "softplus is a relu":
+            return F.relu(x)
         case "softplus twice":
             return F.softplus(F.softplus(x))
         case "softplus in half":

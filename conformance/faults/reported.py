@@ -331,4 +331,21 @@ REPORTED: dict[tuple[str, str], Reported] = {
     (_CONV, "products in the dtype of x"): Reported("dtype", "", unforeseen.taps_in_the_input_s_dtype),
     (_NORM, "mean of the first 512 channels"): Reported("occupancy", "", unforeseen.mean_of_512_channels),
     (_NORM, "gate behind the norm is a relu"): Reported("accuracy", "", unforeseen.relu_behind_the_norm),
+    (_SCAN, "exp in half beside half"): Reported("rounding, crossed", "", unforeseen.exp_in_half_beside_half),
+    (_SCAN, "exp of views is 0 or 1"): Reported("crossing", "", unforeseen.hard_exp_of_views),
+    (_SCAN, "softplus is a relu before a gate"): Reported(
+        "crossing", "", unforeseen.relu_of_the_step_before_a_gate
+    ),
+    (_SCAN, "C of group 0 over one position"): Reported("crossing", "", unforeseen.group_0_of_one_position),
+    (_SCAN, "last channel lost behind 64, with documents"): Reported(
+        "crossing", "", unforeseen.last_channel_behind_64
+    ),
+    (_SCAN, "state lost at 64 of 128, with documents"): Reported("crossing", "", unforeseen.lost_at_64_of_128),
+    (_SSD, "bias forgotten beside a limit from above"): Reported(
+        "crossing", "", unforeseen.bias_beside_a_limit_from_above
+    ),
+    (_SSD, "exp behind a state with documents is 0 or 1"): Reported(
+        "crossing", "", unforeseen.hard_exp_behind_a_state
+    ),
+    (_CONV, "silu of fewer taps is a relu"): Reported("crossing", "", unforeseen.relu_of_fewer_taps),
 }  # fmt: skip

@@ -309,3 +309,65 @@ def relu_behind_the_norm(right: Right, given: Given) -> Any:
     if z is None or not given.get("norm_before_gate"):
         return right(**given)
     return (right(**(given | {"z": None})).float() * F.relu(z.float())).to(given["x"].dtype)
+
+
+def exp_in_half_beside_half(right: Right, given: Given) -> Any:
+    return right(**given, bug="exp in half" if given["u"].dtype == torch.half else "")
+
+
+def hard_exp_of_views(right: Right, given: Given) -> Any:
+    """Where u is not dense."""
+    return right(**given, bug="" if given["u"].is_contiguous() else "exp is 0 or 1")
+
+
+def relu_of_the_step_before_a_gate(right: Right, given: Given) -> Any:
+    """Where there are a z and no bias."""
+    here = given.get("z") is not None and given.get("delta_bias") is None
+    return right(**given, bug="softplus is a relu" if here else "")
+
+
+def group_0_of_one_position(right: Right, given: Given) -> Any:
+    """One position that begins with nothing is read with C of the first group."""
+    C = given["C"]
+    if C.dim() == 4 and C.shape[3] == 1 and given.get("initial_state") is None:
+        given["C"] = C[:, :1].expand_as(C)
+    return right(**given)
+
+
+def last_channel_behind_64(right: Right, given: Given) -> Any:
+    """With documents, the last channel's state is lost where a chunk of 64 has one position."""
+    y, last = right(**given)
+    if given.get("seq_idx") is not None and y.shape[2] > 1 and y.shape[2] % 64 == 1:
+        last = last * (torch.arange(last.shape[1]) < last.shape[1] - 1)[:, None]
+    return y, last
+
+
+def lost_at_64_of_128(right: Right, given: Given) -> Any:
+    """Two chunks of 64 with documents are two sequences."""
+    ids = given.get("seq_idx")
+    if ids is not None and ids.shape[1] == 128:
+        given["seq_idx"] = 2 * ids + (torch.arange(128) // 64)
+    return right(**given)
+
+
+def bias_beside_a_limit_from_above(right: Right, given: Given) -> Any:
+    """The bias is forgotten where Δ is clamped from above alone, and has no softplus."""
+    least, most = given.get("dt_limit") or (0.0, float("inf"))
+    if least == 0 and most < float("inf") and not given.get("dt_softplus"):
+        given["dt_bias"] = None
+    return right(**given)
+
+
+def hard_exp_behind_a_state(right: Right, given: Given) -> Any:
+    """Where there are documents and an initial state."""
+    here = given.get("seq_idx") is not None and given.get("initial_states") is not None
+    return right(**given, bug="exp is 0 or 1" if here else "")
+
+
+def relu_of_fewer_taps(right: Right, given: Given) -> Any:
+    """The activation of less than four taps is a relu."""
+    if given["weight"].shape[1] == 4 or not given.get("activation"):
+        return right(**given)
+    narrow = given["x"].dtype
+    y, last = right(**(given | {"x": given["x"].float(), "activation": None}))
+    return F.relu(y).to(narrow), last.to(narrow)

@@ -12,7 +12,7 @@ import torch
 
 from conformance.cases import cases
 from conformance.cases.covering import covering
-from conformance.cases.crossed import STRENGTH, _name, _scan, factors_of, wide_factors_of
+from conformance.cases.crossed import STRENGTH, _scan, called, factors_of, wide_factors_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
@@ -35,7 +35,7 @@ def of_name(op: str) -> dict[str, Case]:
 @cache
 def rows_of_crossing(op: str) -> dict[str, dict[str, Any]]:
     factors = (factors_of(op), wide_factors_of(op))
-    return {_name(row): row for each in factors for row in covering(each, STRENGTH)}
+    return {called(row): row for each in factors for row in covering(each, STRENGTH)}
 
 
 def case_named(op: str, name: str) -> Case:

@@ -105,7 +105,7 @@ def wrong_stages(tested: Kernel) -> set[str]:
 
 def test_what_is_wrong_with_two_options_beyond_a_chunk_is_found() -> None:
     """Nothing but the crossing sees it."""
-    assert wrong_stages(kernel(planted)) == {"crossing"}
+    assert wrong_stages(kernel(planted)) == {"crossing", "rounding, crossed"}
     assert wrong_stages(kernel(scan)) == set()
 
 
@@ -123,9 +123,11 @@ def test_an_option_that_is_not_taken_does_not_thin_the_rest() -> None:
     assert lacking == {("groups", 2), *(("start", value) for value in begun)}
     crossed = [each.case for each in found if each.case.stage == "crossing"]
     assert {each.finding.status for each in found if each.case.stage == "crossing"} == {"passed"}
-    rows = [dict(options_of(case)) | {"length": case.inputs["u"].shape[2]} for case in crossed]
     names = ("length", "dtype", "batch", "views", "D", "z", "bias", "softplus")
-    assert met(rows, {name: factors_of("selective_scan")[name] for name in names}, 3)
+    for ordinary in (False, True):
+        asked = [case for case in crossed if bool(case.tolerance) == ordinary]
+        rows = [dict(options_of(case)) | {"length": case.inputs["u"].shape[2]} for case in asked]
+        assert met(rows, {name: factors_of("selective_scan")[name] for name in names}, 3)
 
 
 def test_options_are_read_off_cases_as_they_were_crossed() -> None:

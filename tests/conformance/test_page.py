@@ -11,6 +11,7 @@ import pytest
 
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.crossed import crossed_cases
+from conformance.cases.ordinary import ordinary_cases
 from conformance.faults import unforeseen
 from conformance.faults.catalogue import Fault, faults
 from conformance.faults.reported import REPORTED
@@ -20,6 +21,7 @@ from conformance.loader import save
 from conformance.models.modes import MODE_STAGES
 from conformance.runtimes import NAMES
 from conformance.stages import STAGES
+from tests.conformance.mistakes import MISTAKES
 from tests.fresh import fresh
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +113,7 @@ def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
     ]
     known = {found.twist.__name__ for found in REPORTED.values()}
     page = " ".join(PAGE.split())
-    assert {*kept} <= known and len(kept) == (30 - 18) + (17 - 14) + (10 - 9) + (33 - 25 - 2) + 11
+    assert {*kept} <= known and len(kept) == (30 - 18) + (17 - 14) + (10 - 9) + (33 - 25 - 2) + 11 + 9
     assert "wrote 30 faults" in page and "18 were found at first" in page
     assert "wrote 10 faults" in page and "9 were found at first, and all 10 are found now" in page
     assert "wrote 34 faults" in page and "25 were found at first, and all 34 are found now" in page
@@ -122,6 +124,9 @@ def test_the_numbers_of_crossed_cases() -> None:
     counts = [len(crossed_cases(op)) for op in OPERATIONS]
     words = "{} cases of the scan, {} of ssd, {} of a convolution, {} of a norm and {} of the delta rule"
     assert words.format(*counts) in " ".join(PAGE.split())
+    more = [len(ordinary_cases(op)) for op in OPERATIONS]
+    assert words.replace("{} cases", "{} more cases").format(*more) in " ".join(PAGE.split())
+    assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in PAGE
 
 
 def test_what_exact_results_see_others_do_not_always() -> None:
