@@ -6,8 +6,9 @@ Its construction.json has a format of its own, so what reads names in the weight
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -97,6 +98,29 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
         check_files(place, read_manifest(place))
 
 
+@dataclass(frozen=True)
+class NoiseRecord:
+    """What was measured of a model with noise before it was written; `lead` or `unproved`: what the checker said."""
+
+    epsilon: float
+    answers: int
+    right: int
+    sequences: int
+    every_sequence: bool
+    largest_change: float
+    where: Literal["all", "head"] = "all"
+    lead: float | None = None
+    unproved: str | None = None
+
+
+@dataclass(frozen=True)
+class DisguiseRecord:
+    """What a disguised manifest says of its disguise."""
+
+    level: int
+    noise: NoiseRecord | None = None
+
+
 def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
     """The manifest, as one without names, and the weights; DisguiseError where the directory is no disguised checkpoint
     (a plain one is none), and where a file is missing or was changed.
@@ -114,6 +138,7 @@ def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
         check_plain(directory / name)
         if file_hash(directory / name) != expected:
             raise DisguiseError(f"{directory / name} is damaged: it is not the file that was written.")
+    parse(DisguiseRecord, content.get("disguise"), f"{MANIFEST}: disguise")
     entries = {name: content[name] for name in _KEPT if name in content}
     nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
     tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}

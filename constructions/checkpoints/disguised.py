@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from compiler.artifact.artifact import Artifact
-from compiler.artifact.compare import foreign_files, tensor_differences, text_differences
+from compiler.artifact.compare import entry_differences, foreign_files, tensor_differences, text_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json
@@ -221,12 +221,18 @@ def verify_disguised(
     compiled = Artifact(built.compiled, built.model)
     texts = checkpoint_texts(built.model.config, built.model.tokens, built.compiled.source.end, compiled.circuit)
     complaints = text_differences(directory, texts) + foreign_files(directory, {MANIFEST, WEIGHTS, *TEXTS})
+    promised = read_json(directory / MANIFEST)["promise"]
+    complaints += entry_differences(f"{MANIFEST}: promise", promised, compiled.promise)
     if key is not None:
         complaints += key_differences(directory, key, tensors, built)
     known = noise_of(directory)
     if known is not None:
         if key is None:
             raise DisguiseError(f"{directory} has {said_of_noise(known)}; --key FILE verifies it without its noise.")
+        if transformers:
+            raise ValueError(
+                "--runtime transformers: it reads the weights with their noise, and nothing is exact of these."
+            )
         if not complaints:
             tensors = key.plain(tensors)
     run = with_tensors(built, tensors)
@@ -234,7 +240,9 @@ def verify_disguised(
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
-    return Finding(run, stack, [f"the disguised checkpoint: {c}" for c in complaints], None, results, proof_of(run))
+    said = "" if known is None else said_of_noise(known)
+    complaints = [f"the disguised checkpoint: {c}" for c in complaints]
+    return Finding(run, stack, complaints, None, results, proof_of(run), noise=said)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding 
 class Finding:
     """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the
     model, None where it cannot be run. proof: what is proved of what the circuit compiles to, and so of the checkpoint
-    where nothing differs; export: what an export has in the place of the checkpoint's layers.
+    where nothing differs; export: what an export has in the place of the checkpoint's layers; noise: of a disguise,
+    what is known of its weights with their noise; all else is said of them without it.
     """
 
     built: Built | None
@@ -55,6 +56,7 @@ class Finding:
     results: dict[str, Verification]
     proof: Proof = NOT_ASKED
     export: dict[str, int] | None = None
+    noise: str = ""
 
     @property
     def good(self) -> bool:

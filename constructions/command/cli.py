@@ -174,6 +174,8 @@ def verify(
     report["runtime"] = "transformers" if runtime == "transformers" else runtime_name(found.built.compiled)
     if found.export:
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
+    if found.noise:
+        report["noise"] = found.noise
     if as_json:
         typer.echo(strict_json(report | {"damage": found.damage}))
     else:

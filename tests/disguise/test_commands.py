@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -150,3 +151,51 @@ def test_refusals_in_one_sentence_and_nothing_written(place, tmp_path):
         assert not out.exists() and not (tmp_path / "out.key.json").exists(), sentence
     with pytest.raises(CheckpointError, match="undisguise"):
         load(other)
+
+
+def retold(directory: Path, change) -> None:
+    """construction.json of a disguise, changed and sealed anew."""
+    content = json.loads((directory / "construction.json").read_text("utf-8"))
+    content.pop("sha256")
+    change(content)
+    content["sha256"] = text_hash(canonical_json(content))
+    (directory / "construction.json").write_text(json.dumps(content), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def noisy(place) -> tuple[Path, Path]:
+    keyed = place / "noisy.key.json"
+    options = ("--noise", 0.5, "--seed", 1, "--samples", 20)
+    assert run("disguise", place / "mamba", "--out", place / "noisy", "--key", keyed, *options) == 0
+    return place / "noisy", keyed
+
+
+def test_what_is_so_without_noise_is_said_to_be(noisy, capsys):
+    capsys.readouterr()
+    assert run("verify", noisy[0], "--key", noisy[1], "--samples", 20) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "What follows is so without the noise in its weights. As they stand: noise 0.5 in every weight; on" in said
+    assert run("verify", noisy[0], "--key", noisy[1], "--samples", 20, "--json") == 0
+    assert "answers are right, the logit of a letter is off by" in json.loads(capsys.readouterr().out)["noise"]
+    with pytest.raises(ValueError, match="it reads the weights with their noise"):
+        run("verify", noisy[0], "--key", noisy[1], "--runtime", "transformers")
+
+
+@pytest.mark.parametrize("told", [None, "x", {"level": "1"}, {"level": 1, "noise": 0}, {"level": 1, "noise": {}}])
+def test_a_disguise_that_is_told_otherwise_is_refused(told, noisy, tmp_path, capsys):
+    directory = Path(shutil.copytree(noisy[0], tmp_path / "noisy"))
+    retold(directory, lambda content: content.update(disguise=told))
+    for options in ((), ("--key", noisy[1])):
+        with pytest.raises(CheckpointError, match="construction.json: disguise"):
+            run("verify", directory, *options)
+    capsys.readouterr()
+    assert run("prove", directory, "--key", noisy[1]) == 1
+    assert "construction.json: disguise" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("entry", [{"length": 500}, {"description": "every text"}])
+def test_another_promise_of_a_disguise_is_found(entry, place, tmp_path, capsys):
+    directory = Path(shutil.copytree(place / "mamba-other", tmp_path / "other"))
+    retold(directory, lambda content: content["promise"].update(entry))
+    assert run("verify", directory, "--samples", 20) == 1
+    assert f"construction.json: promise has another {next(iter(entry))}" in capsys.readouterr().err
