@@ -96,7 +96,7 @@ class CircuitFamily(ABC):
         return {}
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:
-        """What any exact model of the class needs, beside what a built one has (`verify.obstructions`)."""
+        """What any exact model needs, or any of its kind, beside what a built one has (`verify.obstructions`)."""
         return []
 
     def bound_source(self) -> str:
@@ -249,6 +249,10 @@ class NumericConstruction(CircuitFamily):
 
     dtype: ClassVar[str] = "float32"  # type: ignore[misc]
     target: ClassVar[str] = "mamba"  # type: ignore[misc]
+
+    def fits(self, length: int) -> str:
+        """Its commands have no max_length: what may be long is said by other parameters."""
+        return f"sequences of at most {length} would fit"
 
     @abstractmethod
     def tasks(self) -> Sequence[NumberTask]:

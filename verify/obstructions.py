@@ -33,6 +33,7 @@ from verify.arguments import at_least
 STATES_OF_A_CHANNEL = 4
 LOST = "not legible in the text that we read"  # what paper D says of D: its formulas are lost
 LOST_BEFORE = "poly-logarithmic, without constants"  # what earlier versions wrote into checkpoints for it
+BILINEAR, FIXED = "with a bilinear read-out", "with fixed filters"
 ROOM = 1e-9  # below a whole number it is the number itself
 
 
@@ -40,7 +41,8 @@ ROOM = 1e-9  # below a whole number it is the number itself
 class Obstruction:
     """A lower bound and what a model has of the same thing: bits of state, products, or states of a filter.
 
-    built: None where the model has no such part; then the bound is not about it, and it needs no channels for it.
+    given: of which models it holds, such as "with fixed filters"; "": of any. built: None where the model has no such
+    part; then the bound is not about it, and it needs no channels for it.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Obstruction:
     least: float
     built: float | None
     channels: int
+    given: str = ""
 
     @property
     def kept(self) -> bool:
@@ -58,7 +61,8 @@ class Obstruction:
         least = digits.at_least(self.least, 4)
         if self.built is None:
             return f"{self.kind}: {least} {self.of} at least where there is one, built none"
-        return f"{self.kind}: {least} {self.of} at least (D ≥ {self.channels}), built {self.built:.4g}"
+        where = f" {self.given}" if self.given else ""
+        return f"{self.kind}: {least} {self.of} at least{where} (D ≥ {self.channels}), built {self.built:.4g}"
 
 
 @dataclass(frozen=True)
@@ -190,17 +194,21 @@ def of_unique_induction(vocab: int, length: int, has: Capacity) -> list[Obstruct
 
 
 def _of_memory(bits: float, keys: int, has: Capacity, products: int, pairs: int) -> list[Obstruction]:
-    least = least_products_for_pairs(keys, pairs)
-    return [
-        _information(bits, has),
-        Obstruction("rank", "products", least, products, ceil(least / has.columns - ROOM)),
-    ]
+    least = least_products_for_pairs(keys, pairs) if bits > 0 else 0.0  # else the answer is always the same
+    rank = Obstruction("rank", "products", least, products, ceil(least / has.columns - ROOM), BILINEAR)
+    return [_information(bits, has), rank]
+
+
+def least_channels(found: list[Obstruction], given: bool = False) -> int:
+    """The D that any exact solution needs; given: that one needs of which all these bounds hold."""
+    return max((one.channels for one in found if given or not one.given), default=0)
 
 
 def summary(found: list[Obstruction], channels: int, paper: str = LOST) -> str:
-    """One sentence: any exact solution needs D ≥ …; built …; the paper's bound …."""
-    needed = max((one.channels for one in found), default=0)
-    return f"any exact solution needs D ≥ {needed}; built {channels}; the paper's bound is {paper}"
+    """One sentence: any exact solution needs D ≥ …, one with …; built …; the paper's bound …."""
+    needed = least_channels(found)
+    more = [f", one {one.given} D ≥ {one.channels}" for one in found if one.given and one.channels > needed]
+    return f"any exact solution needs D ≥ {needed}{''.join(more)}; built {channels}; the paper's bound is {paper}"
 
 
 def crossing(power: float, constant: float = 1.0, vocab: int = 2, blocks: int = 2, precision: int = 32) -> float:
@@ -221,7 +229,7 @@ def _information(bits: float, has: Capacity) -> Obstruction:
 def _delay(length: int, has: Capacity) -> Obstruction:
     least = least_delay_states(length, 0.0)
     channels = 0 if has.filters is None else ceil(least / has.states)
-    return Obstruction("delay", "states of a filter", least, has.filters, channels)
+    return Obstruction("delay", "states of a filter", least, has.filters, channels, FIXED)
 
 
 def _sizes(count: int, vocab: int) -> None:

@@ -84,7 +84,8 @@ context.
 
 ## Lower bounds
 
-`verify/obstructions.py` says what any model of the class must have; a test holds each to all small instances.
+`verify/obstructions.py` says what any exact model must have (information), and any that reads its memory
+out by products (rank) or tells places apart by fixed filters (delays). A test holds each to all small instances.
 
 - Information: copying N words of V takes N·log2 V bits of state, recall n_K·log2 V_v if all n_K keys are shown.
 - Rank: a read-out for n keys takes n/4 products or more, at any precision, once √n pairs are stored.

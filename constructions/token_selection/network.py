@@ -100,7 +100,7 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
 
 
 def obstructions(built: BuiltNetwork) -> list[Obstruction]:
-    """Lower bounds for any exact network, beside what this one has."""
+    """Lower bounds for any exact network, or any of its kind, beside what this one has."""
     sizes = built.compiled.sizes
     return built.construction.obstructions(Capacity.of_network(sizes.D, sizes.M, sizes.U))
 

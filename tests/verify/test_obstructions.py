@@ -143,8 +143,23 @@ def test_of_constructions() -> None:
     recalling = obstructions.of_recall(8, 8, network, products=8)
     assert recalling[0].least == 24 and recalling[1].least == pytest.approx(8 / (2 * (1 + 7 / 64)))
     assert not obstructions.of_recall(8, 8, network, products=3)[1].kept
-    assert obstructions.summary(recalling, 32).startswith("any exact solution needs D ≥ 4; built 32; the paper's")
-    assert str(copying[1]) == "delay: 8 states of a filter at least (D ≥ 2), built 19"
+    said = "any exact solution needs D ≥ 1, one with a bilinear read-out D ≥ 4; built 32; the paper's"
+    assert obstructions.summary(recalling, 32).startswith(said)
+    assert str(copying[1]) == "delay: 8 states of a filter at least with fixed filters (D ≥ 2), built 19"
+
+
+def test_what_every_answer_is_needs_nothing() -> None:
+    """A recall of one value says that value: no state, and no products."""
+    found = obstructions.of_recall(64, 1, obstructions.Capacity.of_network(32, 2, 16), products=8)
+    assert [one.least for one in found] == [0, 0] and all(one.channels == 0 for one in found)
+
+
+def test_the_bound_on_products_is_no_bound_on_channels() -> None:
+    """One number tells of 8 keys which were seen, and another their values: a bilinear read-out needs 4 channels."""
+    keys, pairs = 8, 8
+    has = obstructions.Capacity.of_network(2, 2, 2)
+    found = obstructions.of_recall(keys, 2, has, products=keys, pairs=pairs)
+    assert obstructions.least_channels(found) <= 2 < obstructions.least_channels(found, given=True)
 
 
 @pytest.mark.parametrize(("power", "constant"), [(1, 1), (2, 1), (3, 10)])
