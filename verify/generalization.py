@@ -17,6 +17,7 @@ import numpy as np
 
 from verify.arguments import at_least
 
+LARGEST_RHO = 1e150
 RECONSTRUCTED = ("the argument of the logarithm", "the factor 2√2", "the norms in rho")
 
 
@@ -57,6 +58,8 @@ def generalization(
     for name, value in (("samples", samples), ("channels", channels), ("states", states), ("classes", classes)):
         at_least(name, value, 1, "there is at least one")
     at_least("rho", rho, 0, "it is a product of norms")
+    if rho > LARGEST_RHO:
+        raise ValueError(f"rho = {rho:g} is too large, because its square is taken; the largest is {LARGEST_RHO:g}.")
     if not margin > 0:
         raise ValueError(f"margin = {margin} is no margin; it must be positive.")
     return GeneralizationBound(

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import sys
 from math import isfinite
 from pathlib import Path
@@ -20,6 +21,9 @@ def canonical_json(content: Any) -> str:
         return json.dumps(content, sort_keys=True, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     except (TypeError, ValueError, RecursionError) as reason:
         raise CheckpointError(f"the manifest or config cannot be written as JSON: {reason}.") from reason
+
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a surrogate pair, which JSON may hold alone and UTF-8 may not
 
 
 def read_json(path: Path) -> Any:
@@ -54,7 +58,12 @@ def strict_value(text: str) -> Any:
         return _object(pairs)
 
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=counted)
+        found = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=counted)
+        if _HALF.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError as reason:
+        raise ValueError("it has half of a character, such as \\ud800, without the other") from reason
     except ValueError as reason:
         if "int_max_str_digits" in str(reason):  # Python's own words speak to programmers
             raise ValueError(f"it has an integer of more than {sys.get_int_max_str_digits():,} digits") from reason

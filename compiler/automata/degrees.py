@@ -20,6 +20,7 @@ from compiler.automata.cascade import Key, Level
 from compiler.automata.permutations import Permutation, generated, orbit, swaps
 
 MOST_ELEMENTS = 1 << 10  # of a group whose subgroups are looked for
+MOST_PRODUCTS = 1 << 26  # numbers of the table of its products
 MOST_PAIRS = 1 << 12  # of elements that generate one
 MOST_SETS = 3  # that are taken together
 _SMALLEST = 12  # sets of each core that are compared
@@ -49,7 +50,7 @@ class Points:
 def points_of(level: Level) -> Points | None:
     """Points that tell the level with fewer exchanges for a letter; None where none are found."""
     elements = generated(level.moves, level.size, MOST_ELEMENTS)
-    if elements is None:
+    if elements is None or len(elements) ** 2 * level.size > MOST_PRODUCTS:
         return None
     group = _Group(elements, level)
     best = group.best()

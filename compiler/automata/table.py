@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST_STATES = 1 << 12
+MOST_TRANSITIONS = 1 << 16  # some five processor seconds
 MOST_LETTERS = 1 << 12  # each has a row of the embedding and one of the head, and is tried among all others
 YES, NO = "yes", "no"
 
@@ -63,6 +64,9 @@ def table_of(
         raise ValueError("the table has no letter, and at least one is needed")
     if len(letters) > MOST_LETTERS:
         raise ValueError(f"the table has {len(letters):,} letters, and {MOST_LETTERS:,} are the most")
+    if (count := len(letters) * len(transitions)) > MOST_TRANSITIONS:
+        parts = f"{len(transitions):,} states of {len(letters):,} letters"
+        raise ValueError(f"the table has {count:,} transitions, {parts}, and {MOST_TRANSITIONS:,} are the most")
     place = {state: i for i, state in enumerate(transitions)}
     if start not in place:
         raise ValueError(f"the start {start!r} is no state of the table; its states are {_some(transitions)}")

@@ -72,9 +72,10 @@ def record_text(content: Mapping[str, Any]) -> str:
 
 
 def description(package: Package) -> str:
-    """The promise in words: nothing of it is looked at anew here."""
-    recorded = "As the checkpoint records it, for `construct verify` and `construct prove` to look at anew:"
-    return f"{recorded}\n\n{promise_sentences(package.manifest, package.model.tokens)}"
+    """The promise in words: of a checkpoint that was saved it is a record, and nothing of it is looked at anew here."""
+    recorded = "As the checkpoint records it, for `construct verify` and `construct prove` to look at anew:\n\n"
+    said = promise_sentences(package.manifest, package.model.tokens)
+    return recorded + said if "sha256" in package.manifest else said
 
 
 def card(package: Package, content: Mapping[str, Any], use: str) -> str:

@@ -72,11 +72,10 @@ def lemma3(variable: int, power: int, coefficient, length: int, position: int, p
     """Three blocks: c·x_i^P at `position` of `padded` tokens, 0 elsewhere, for i + P − 1 ≤ position ≤ padded."""
     if not 1 <= variable <= length or power < 1:
         raise ValueError(f"x{variable}**{power} needs a variable among x1 … x{length} and an exponent of at least 1.")
-    if not max(variable + power - 1, 1) <= position <= padded:
-        raise ValueError(
-            f"position {position} cannot hold x{variable}**{power}: it must be at least {variable + power - 1} "
-            f"and at most the padded length {padded}."
-        )
+    first = max(variable + power - 1, 1)
+    if not first <= position <= padded:
+        limit = f"at least {first}" if position < first else f"at most the padded length {padded}"
+        raise ValueError(f"position {position} cannot hold x{variable}**{power}: it must be {limit}.")
     monomial = Polynomial(length, 0, (Monomial(coefficient, ((variable, power),)),))
     factor = Factor(0, 0, variable, power, position)
     places = [_position(t) for t in range(1, padded + 1)]

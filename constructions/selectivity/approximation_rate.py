@@ -155,7 +155,10 @@ def _rational(number: object) -> Fraction:
 def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:
     """Both curves of squared errors, the fitted slopes and those of Corollary 1: plain numbers for JSON."""
     function = PiecewiseConstant.of(breaks, values)
-    most = most or bases_needed(function)
+    needed = bases_needed(function)
+    most = most or needed
+    if most < needed:
+        raise ValueError(f"bases = {most} are too few to show both rates of these breaks; the least is {needed}.")
     return {
         "theorem": "Corollary 1",
         "jumps": function.jumps,

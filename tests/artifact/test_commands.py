@@ -81,6 +81,16 @@ def test_a_damaged_checkpoint_is_refused_in_words(name: str, originals: list[Pat
         assert code in (0, 1, 2) and not (code and written), f"{name}, case {case}, {kind}: {code}, {written} written"
 
 
+LANGUAGES = [
+    True,
+    1,
+    "a",
+    [],
+    {},
+    {"tokens": "2"},
+    {"tokens": 2, "start": "s", "edges": 7},
+    {"tokens": 2, "start": 7, "edges": []},
+]
 MALFORMED = [
     [[5, 90]], [[0, 30_000_000]], [[0, 1 << 64]], [[0, [1, 2]]], [[1, 0]], [[0, 1, 2]], 7, None, {}, [[-1, 0]],
 ]  # fmt: skip
@@ -88,16 +98,18 @@ MALFORMED = [
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "adopt"])
 def test_a_language_that_is_none_is_refused(name: str, originals: list[Path], tmp_path: Path) -> None:
-    for i, tokens in enumerate(some(MALFORMED, 0.3)):
+    whole = json.loads((originals[-1] / "construction.json").read_text())["promise"]["language"]
+    edges = [whole["edges"][0] | {"tokens": tokens} for tokens in MALFORMED]
+    for i, language in enumerate(some([*LANGUAGES, *(whole | {"edges": [edge]} for edge in edges)], 0.3)):
         bad = tmp_path / f"{i}" / "bad"
         shutil.copytree(originals[-1], bad)
         manifest = json.loads((bad / "construction.json").read_text())
-        manifest["promise"]["language"]["edges"][0]["tokens"] = tokens
+        manifest["promise"]["language"] = language
         (bad / "construction.json").write_text(json.dumps(manifest))
         reseal(bad, files_of(originals[-1]))
 
         ended = forked(partial(work, name, bad, originals[-1]))
-        assert ended.fault is None and ended.given == ["2 0"], (name, tokens, ended)
+        assert ended.fault is None and ended.given == ["2 0"], (name, language, ended)
 
 
 @pytest.mark.parametrize("name", sorted(REPEAT))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from compiler.automata.table import Table
+from compiler.automata.table import Table, table_of
 from constructions.automata.automaton import table_json
 from constructions.automata.explain import decide
 from constructions.command.cli import app
@@ -158,3 +158,10 @@ def test_letters_that_look_like_markup_are_shown_as_they_are(letter: str, tmp_pa
         assert done.exit_code == 0 and f"every sequence of the letters {letter} b" in said, said
         assert f"('{letter}' to '1', 'b' to '0')" in said
     assert f"checkpoint: {out}" in "".join(done.stdout.splitlines())
+
+
+def test_a_table_of_too_many_transitions_is_refused_before_work():
+    letters = [f"a{i}" for i in range(2000)]
+    rows = {str(i): {letter: str((i + 1) % 33) for letter in letters} for i in range(33)}
+    with pytest.raises(ValueError, match="66,000 transitions, 33 states of 2,000 letters, and 65,536 are the most"):
+        table_of(rows, "0", dict.fromkeys(rows, "no"))

@@ -197,6 +197,12 @@ def test_a_dyadic_jump_ends_the_series():
         PiecewiseConstant.of([0.5, 0.25], [0, 1, 2])
 
 
+def test_too_few_bases_for_both_rates_are_refused():
+    """18 were named as enough, and then said not to agree with the corollary."""
+    with pytest.raises(ValueError, match="bases = 18 are too few to show both rates of these breaks; the least is 180"):
+        rate_report(["1/3"], [0, 1], 18)
+
+
 @pytest.mark.parametrize("form", ["steps", "bumps"])
 def test_remark_1_on_mamba2(form: str) -> None:
     """The ±1 transform of integers on real Mamba-2 blocks: two of them, exact."""

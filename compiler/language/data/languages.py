@@ -42,8 +42,8 @@ def language_from_data(data: Json, alphabet: Alphabet) -> InputLanguage:
 def check_automaton(automaton: Json) -> None:
     """DataError where an automaton as data is too large, or is none: before anything is made of it."""
     check_language(automaton)
-    known_keys(automaton, "tokens", "start", "edges")
     size, _ = entry(automaton, "tokens", int), entry(automaton, "start", str)
+    known_keys(automaton, "tokens", "start", "edges")
     for i, edge in enumerate(entry(automaton, "edges", list)):
         try:
             _check_edge(edge, size)
