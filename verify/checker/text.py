@@ -20,6 +20,7 @@ _UNREAD |= {"certificate.json", "LICENSE.txt", "CITATION.cff", "notes.txt", ".gi
 _UNREAD_SUFFIXES = {".md", ".png", ".svg", ".pdf"}
 _PLAIN: dict[str, object] = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
 _PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}
+MOST_ID = 1 << 31  # which no library holds
 _ONE_TEXT = [{"Sequence": {"id": "A", "type_id": 0}}]
 _MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 _CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
@@ -65,7 +66,7 @@ def _check_config(config: dict, letters: int, stop: int | None) -> None:
 def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> None:
     """A generation ends with the circuit's letter, or with an id that is none; padding is none."""
     found = content.get("eos_token_id")
-    right = found == stop if stop is not None else found is None or type(found) is int and found >= letters
+    right = found == stop if stop is not None else _is_special(found, letters)
     if not right or type(found) in (bool, float):
         wanted = f"{letters} or more" if stop is None else stop
         raise Rejected(f"{file} has eos_token_id = {found!r}, expected {wanted}")
@@ -76,7 +77,7 @@ def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> N
 
 
 def _is_special(found: object, letters: int) -> bool:
-    return found is None or type(found) is int and found >= letters
+    return found is None or type(found) is int and letters <= found < MOST_ID
 
 
 def _check_generation(content: dict, config: dict, letters: int, stop: int | None) -> None:
@@ -129,6 +130,8 @@ def _check_mark(mark: object, vocab: dict[str, int], letters: list[str], end: st
     if not isinstance(mark, dict) or any(mark.get(key) is not value for key, value in _MARKS.items()):
         raise Rejected("tokenizer.json has an added token that is no plain word")
     name = mark.get("content")
+    if type(mark.get("special", False)) is not bool:
+        raise Rejected("tokenizer.json has an added token whose entry `special` is neither true nor false")
     if not isinstance(name, str) or vocab.get(name) != mark.get("id") or type(mark["id"]) is not int:
         raise Rejected(f"tokenizer.json adds {name!r} under another id")
     if vocab[name] < len(letters) and name != end:
