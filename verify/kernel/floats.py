@@ -18,10 +18,8 @@ LARGEST = 1 << 127  # below every overflow
 ON, OFF = 20, -104  # silu(x) = softplus(x) = x above ON; silu(x) = -0 and softplus(x) = 0 at OFF and below
 KEPT, ERASED = Fraction(1, 1 << 26), 104  # exp(-x) is 1 for 0 <= x <= KEPT, and 0 for x >= ERASED
 NO_DECAY, MOST_A_LOG = -104.0, 88.0  # exp(A_log) is 0 up to the one, and finite up to the other
-MOST_STEPS, EXCESS = (
-    1 << 40,
-    Fraction(17, 15),
-)  # a scan of so many steps of 0 or 1 computes at most this part more (Counts.counts_at_most)
+MOST_STEPS = 1 << 40  # of 0 or 1, that a scan may count beyond float32
+EXCESS = Fraction(17, 15)  # of the truth: so much more it computes at most (Counts.counts_at_most)
 
 
 def exponent(x: Fraction) -> int:
