@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import process_time
 from typing import Any
 
-import torch
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as the command does: read when numpy and torch are loaded
 
 from compiler.runtime import mamba_classes
 from constructions.checkpoints.built import build
@@ -115,5 +116,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     sys.exit(main())

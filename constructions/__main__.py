@@ -20,6 +20,7 @@ _YOUNG = 20_000  # objects; what is imported and compiled stays, and is gone ove
 def main() -> None:
     """Run the command line; nothing heavy is imported before this, so that an early Ctrl-C is met here too."""
     gc.set_threshold(_YOUNG)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy and torch; with more, threads mostly wait, and spin
     sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
         code = _run()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 
-from verify.scores import Scored, Scores, Split, at_every_position, of_distinct_rows
+from verify.scores import DistinctRows, Met, Scores, Split, at_every_position
 from verify.tasks.task import IGNORED, Batch
 
 
@@ -113,77 +114,103 @@ def check_forms(
     Where the reference and all forms are `Split` and the promise is for bits, each distinct row is scored once.
     """
     totals = [Verification() for _ in forms]
+    verdicts = [_Verdicts.none() for _ in forms]
+    meet = _meeting([form.scores for form in forms], reference, bound)
     for batch in batches:
-        found = [_Found(batch, bound) for _ in forms]
-        for scored in _scored(forms, reference, batch.tokens, bound):
-            for each, form, scores in zip(found, forms, scored.found, strict=True):
-                each.add(scored, scores, form.widened(scored.expected))
+        met = meet(batch.tokens)
+        judged = [[verdict.upto(met.known)] for verdict in verdicts]
+        for expected, found in met.new:
+            for each, form, scores in zip(judged, forms, found, strict=True):
+                each.append(_Verdicts.of(scores, form.widened(expected), bound))
+        verdicts = [_Verdicts.joined(each) for each in judged]
         for i, form in enumerate(forms):
-            totals[i] = totals[i] + found[i].verification()
+            totals[i] = totals[i] + _verified(batch, met.row, verdicts[i], partial(met.again, i))
             form.progress(len(batch))
     return totals
 
 
-def _scored(forms: Sequence[CheckedForm], reference: Scores, tokens: np.ndarray, bound: float) -> Iterator[Scored]:
-    models = [form.scores for form in forms]
+def _meeting(models: Sequence[Scores], reference: Scores, bound: float) -> Callable[[np.ndarray], Met]:
     splits = [model for model in models if isinstance(model, Split)]
     if isinstance(reference, Split) and len(splits) == len(models) and not bound:
-        return of_distinct_rows(splits, reference, tokens)
-    return at_every_position(models, reference, tokens)
+        return DistinctRows(splits, reference).meet
+    return partial(at_every_position, models, reference)
 
 
-class _Found:
-    """What is found of one form on one batch."""
+@dataclass(frozen=True, eq=False)
+class _Verdicts:
+    """What is found of each of some rows of scores.
 
-    def __init__(self, batch: Batch, bound: float):
-        self.batch, self.bound = batch, bound
-        self.labels = batch.labels.reshape(-1)
-        self.differs = np.zeros(batch.tokens.size, dtype=bool)
-        self.margins = np.full(batch.tokens.size, np.inf)
-        self.same = True
-
-    def add(self, scored: Scored, scores: np.ndarray, expected: np.ndarray) -> None:
-        """Scores of some positions, and what they should be."""
-        near = equal = (scores == expected).all(axis=-1)
-        if self.bound:
-            near = (np.abs(scores.astype(np.float64) - expected) <= self.bound).all(axis=-1)
-        self.same &= bool(equal.all())
-        self.differs[scored.where] = ~near[scored.row]
-        asked = self.labels[scored.where] != IGNORED
-        where, row = scored.where[asked], scored.row[asked]
-        self.margins[where] = _margins(scores, row, self.labels[where])
-
-    def verification(self) -> Verification:
-        """The sum of it."""
-        batch, shape = self.batch, self.batch.tokens.shape
-        differs, margins = self.differs.reshape(shape), self.margins.reshape(shape)
-        wrong, asked = ~(margins > 0), batch.labels != IGNORED
-        failure = None
-        if differs.any() or wrong.any():
-            row, position = np.argwhere(differs | wrong)[0]
-            failure = (batch.case or "random", batch.tokens[row].tolist(), int(position))
-        return Verification(
-            len(batch),
-            int(asked.sum()),
-            int((~wrong[asked]).sum()),
-            int((~wrong.any(axis=1)).sum()),
-            self.same,
-            float(margins.min(initial=np.inf)),
-            failure,
-            not differs.any(),
-        )
-
-
-def _margins(scores: np.ndarray, row: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How far each answer leads the best other token: (queries,); NaN scores count as wrong.
-
-    scores: (rows, tokens); row, labels: (queries,), the row and the answer of each query.
+    near, same: whether all its scores are as near as promised, and equal; best: the token that scores highest; first,
+    second: the two highest scores.
     """
-    needed, row = np.unique(row, return_inverse=True)
-    others = scores[needed]
-    answer = others[row, labels].astype(np.float64)
-    every, best = np.arange(len(others)), others.argmax(axis=-1)
-    first = others[every, best]
-    others[every, best] = -np.inf
-    second = others.max(axis=-1, initial=-np.inf)
-    return answer - np.where(best[row] == labels, second[row], first[row])
+
+    near: np.ndarray
+    same: np.ndarray
+    best: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    @classmethod
+    def none(cls) -> _Verdicts:
+        """Of no row."""
+        return cls.of(np.zeros((0, 1)), np.zeros((0, 1)), 0.0)
+
+    @classmethod
+    def of(cls, scores: np.ndarray, expected: np.ndarray, bound: float) -> _Verdicts:
+        """scores, and what they should be: (rows, tokens)."""
+        near = same = (scores == expected).all(axis=-1)
+        if bound:
+            near = (np.abs(scores.astype(np.float64) - expected) <= bound).all(axis=-1)
+        every, best = np.arange(len(scores)), scores.argmax(axis=-1)
+        others = scores.copy()
+        others[every, best] = -np.inf
+        second = others.max(axis=-1, initial=-np.inf)
+        return cls(near, same, best, scores[every, best].astype(np.float64), second.astype(np.float64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Verdicts]) -> _Verdicts:
+        """Of the rows of all parts, in order."""
+        return cls(*(np.concatenate([vars(part)[field.name] for part in parts]) for field in fields(cls)))
+
+    def upto(self, count: int) -> _Verdicts:
+        """Of the first so many rows."""
+        return _Verdicts(*(vars(self)[field.name][:count] for field in fields(self)))
+
+    def margins(self, row: np.ndarray, labels: np.ndarray, scores: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """How far each answer leads the best other token: (queries,); not above 0, or no number, where it is wrong.
+
+        row, labels: (queries,), the row and the answer of each query. scores: those of some queries (n, tokens).
+        """
+        first, right = self.first[row], self.best[row] == labels
+        if right.all():
+            return first - self.second[row]
+        margins, others = np.empty(len(row)), np.flatnonzero(~right)
+        margins[right] = first[right] - self.second[row[right]]
+        answers = scores(others)[np.arange(len(others)), labels[others]]
+        margins[others] = answers.astype(np.float64) - first[others]
+        return margins
+
+
+def _verified(
+    batch: Batch, row: np.ndarray, verdicts: _Verdicts, scores: Callable[[np.ndarray], np.ndarray]
+) -> Verification:
+    """What is found of one form on one batch; scores: those of some positions (n, tokens)."""
+    labels = batch.labels.reshape(-1)
+    asked = np.flatnonzero(labels != IGNORED)
+    margins = verdicts.margins(row[asked], labels[asked], lambda which: scores(asked[which]))
+    wrong = asked[~(margins > 0)]
+    differs = np.flatnonzero(~verdicts.near[row])
+    failure, length = None, batch.tokens.shape[1]
+    if len(wrong) or len(differs):
+        number, position = divmod(int(min([*wrong[:1], *differs[:1]])), length)
+        failure = (batch.case or "random", batch.tokens[number].tolist(), position)
+    return Verification(
+        len(batch),
+        len(asked),
+        len(asked) - len(wrong),
+        len(batch) - len(np.unique(wrong // length)),
+        bool(verdicts.same[row].all()),
+        float(margins.min(initial=np.inf)),
+        failure,
+        not len(differs),
+    )

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verify.distinct import Numbered
+
 Scores = Callable[[np.ndarray], np.ndarray]
 """Token ids (batch, length) to scores (batch, length, tokens)."""
 
+_IN_CACHE = 1 << 19  # numbers that the widest array of a run may have, or those of one sequence
 _SCORES_AT_ONCE = 1 << 18  # beyond, what is formed of them leaves the cache
 _SOME = 16
 
@@ -18,7 +21,7 @@ _SOME = 16
 class Split:
     """Scores in two steps, of which the second sees one position at a time.
 
-    rows: token ids (batch, length) to (batch, length, width).
+    rows: token ids (batch, length) to (batch, length, width); it is given parts of a batch that fit the cache.
     head: rows (n, width) to scores (n, tokens).
     read: the entries of a row that the scores depend on, and the head on these alone; None for all entries.
     widest: numbers that a position takes at most while rows are computed; products: multiplications in all.
@@ -32,13 +35,29 @@ class Split:
 
     def __call__(self, tokens: np.ndarray) -> np.ndarray:
         """Token ids (batch, length) to scores (batch, length, tokens)."""
-        rows = self.rows(tokens)
-        scores = self.head(rows.reshape(-1, rows.shape[-1]))
-        return scores.reshape(*tokens.shape, -1)
+        return self.head(_joined(list(self.parts(tokens)))).reshape(*tokens.shape, -1)
 
-    def deciding(self, rows: np.ndarray) -> np.ndarray:
-        """(n, entries): the part of rows (n, width) that the scores depend on."""
-        return rows if self.read is None else rows[:, self.read[0]]
+    def parts(self, tokens: np.ndarray) -> Iterator[np.ndarray]:
+        """Rows (n, width) of all positions in order, so many sequences at a time as the cache holds."""
+        size = max(1, _IN_CACHE // (tokens.shape[1] * self.widest)) if self.widest else len(tokens)
+        for part in np.array_split(tokens, -(-len(tokens) // size)):
+            rows = self.rows(part)
+            yield rows.reshape(-1, rows.shape[-1])
+
+    def deciding(self, tokens: np.ndarray) -> np.ndarray | None:
+        """(n, entries): the part of all rows that the scores depend on.
+
+        An entry with weight 0 changes no sum of finite numbers. None where a number is not finite, or where the entries
+        that the head reads do not give what the whole head gives, on the first rows.
+        """
+        found: list[np.ndarray] = []
+        for rows in self.parts(tokens):
+            read = rows if self.read is None else rows[:, self.read[0]]
+            some = slice(0, 0 if found else _SOME)
+            if not np.isfinite(rows).all() or not np.array_equal(self.scored(read[some]), self.head(rows[some])):
+                return None
+            found.append(read)
+        return _joined(found)
 
     def scored(self, deciding: np.ndarray) -> np.ndarray:
         """Scores (n, tokens) of what `deciding` gives."""
@@ -46,73 +65,59 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores of the positions `where`, flat indices into (batch, length): theirs are rows `row` of all arrays.
+class Met:
+    """The rows of a batch: equal rows have one number and one score, because a head reads one position at a time.
 
-    expected: the reference's; found: those of each model.
+    row: (positions,), the number of each position's row. known: rows with smaller numbers were given out before.
+    new: scores of the others in order, some at a time: the reference's, and those of each model.
+    again: scores (n, tokens) of a model at these positions, once more.
     """
 
-    where: np.ndarray
     row: np.ndarray
-    expected: np.ndarray
-    found: tuple[np.ndarray, ...]
+    known: int
+    new: Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]
+    again: Callable[[int, np.ndarray], np.ndarray]
 
 
-def at_every_position(models: Sequence[Scores], reference: Scores, tokens: np.ndarray) -> Iterator[Scored]:
-    """The scores of models and of their reference, all of them."""
-    every = np.arange(tokens.size)
+def at_every_position(models: Sequence[Scores], reference: Scores, tokens: np.ndarray) -> Met:
+    """The scores of models and of their reference, all of them: every position is a row of its own."""
     flat = lambda scores: scores.reshape(tokens.size, -1)
-    yield Scored(every, every, flat(reference(tokens)), tuple(flat(model(tokens)) for model in models))
+    expected, found = flat(reference(tokens)), tuple(flat(model(tokens)) for model in models)
+    return Met(np.arange(tokens.size), 0, iter([(expected, found)]), lambda i, where: found[i][where])
 
 
-def of_distinct_rows(models: Sequence[Split], reference: Split, tokens: np.ndarray) -> Iterator[Scored]:
-    """The same, but positions where the reference and all models have equal rows are scored once.
+class DistinctRows:
+    """The same, but positions where the reference and all models have equal rows are scored once, in all batches.
 
-    Equal rows have equal scores, because a head reads one position at a time. An entry with weight 0 changes no sum of
-    finite numbers. Of the first rows the whole head must give the same; else every position is scored by it.
+    Rows of all positions are held against each other bit for bit. Where a model cannot say what its head reads, every
+    position is scored by the whole head.
     """
-    flat = lambda rows: rows.reshape(tokens.size, -1)
-    theirs, ours = flat(reference.rows(tokens)), [flat(model.rows(tokens)) for model in models]
-    if not all(_read_alone(model, rows) for model, rows in zip(models, ours, strict=True)):
-        yield from at_every_position(models, reference, tokens)
-        return
-    deciding = [model.deciding(rows) for model, rows in zip(models, ours, strict=True)]
-    first, row = distinct(theirs, *deciding)
-    order = np.argsort(row, kind="stable")
-    begins = np.searchsorted(row[order], np.arange(len(first) + 1))
-    size = max(_SOME, _SCORES_AT_ONCE // reference.head(theirs[:1]).shape[1])
-    for start in range(0, len(first), size):
-        now = first[start : start + size]
-        where = order[begins[start] : begins[start + len(now)]]
-        found = tuple(model.scored(rows[now]) for model, rows in zip(models, deciding, strict=True))
-        yield Scored(where, row[where] - start, reference.head(theirs[now]), found)
+
+    def __init__(self, models: Sequence[Split], reference: Split):
+        self.models, self.reference, self._numbered = models, reference, Numbered()
+
+    def meet(self, tokens: np.ndarray) -> Met:
+        """The rows of token ids (batch, length)."""
+        ours = []
+        for model in self.models:
+            deciding = model.deciding(tokens)
+            if deciding is None:
+                self._numbered = Numbered()
+                return at_every_position(self.models, self.reference, tokens)
+            ours.append(deciding)
+        theirs = _joined(list(self.reference.parts(tokens)))
+        row, known, new = self._numbered.of(theirs, *ours)
+        again = lambda i, where: self.models[i].scored(ours[i][where])
+        return Met(row, known, self._scored(theirs, ours, new), again)
+
+    def _scored(self, theirs: np.ndarray, ours: Sequence[np.ndarray], new: np.ndarray) -> Iterator:
+        size = max(_SOME, _SCORES_AT_ONCE // self.reference.head(theirs[:1]).shape[1])
+        for start in range(0, len(new), size):
+            now = new[start : start + size]
+            found = tuple(model.scored(rows[now]) for model, rows in zip(self.models, ours, strict=True))
+            yield self.reference.head(theirs[now]), found
 
 
-def _read_alone(model: Split, rows: np.ndarray) -> bool:
-    """Whether the entries that a head reads give what the whole head gives, on the first rows; all must be finite."""
-    some = rows[:_SOME]
-    return bool(np.isfinite(rows).all()) and np.array_equal(model.scored(model.deciding(some)), model.head(some))
-
-
-def distinct(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first, row): an index of each distinct row of parts (n, …) laid side by side, and which of them each row is.
-
-    Rows are sorted by a 64-bit hash, and each is held against the first of its hash, bit for bit. If two hashes
-    collide, all rows stand for themselves.
-    """
-    words = np.concatenate([_words(part) for part in parts], axis=1)
-    _, first, row = np.unique(_hashes(words), return_index=True, return_inverse=True)
-    if not (words == words[first][row]).all():
-        return np.arange(len(words)), np.arange(len(words))
-    return first, row
-
-
-def _words(part: np.ndarray) -> np.ndarray:
-    """The bits of rows as (n, words) uint32."""
-    return np.ascontiguousarray(part).view(np.uint32).reshape(len(part), -1)
-
-
-def _hashes(words: np.ndarray) -> np.ndarray:
-    """(n,) uint64, a sum of odd multiples of the words, modulo 2^64."""
-    drawn = np.random.default_rng(0).integers(0, 2**64, words.shape[1], dtype=np.uint64)
-    return np.einsum("ij,j->i", words.astype(np.uint64), np.bitwise_or(drawn, np.uint64(1)))
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The rows of all parts, without a copy where there is one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -15,8 +15,6 @@ from compiler.language.operations.traits import Sees
 from compiler.runtime.fused import fused
 from verify.scores import Scores, Split
 
-_IN_CACHE = 1 << 19  # numbers that the widest tensor of a run may have, or those of one sequence
-
 
 def module_scores(stack: Callable[[torch.Tensor], torch.Tensor]) -> Scores:
     """Token ids (batch, length) to the stack's scores as float32 arrays; of our own stack the head is apart."""
@@ -38,10 +36,8 @@ def _of_stack(stack: Stack) -> Split:
 
     @torch.no_grad()
     def rows(ids: np.ndarray) -> np.ndarray:
-        size = max(1, _IN_CACHE // (ids.shape[1] * widest))
         with fused():
-            parts = [stack.before_head(part).float() for part in torch.from_numpy(ids).split(size)]
-        return torch.cat(parts).numpy()
+            return stack.before_head(torch.from_numpy(ids)).float().numpy()
 
     def through(matrix: torch.Tensor) -> Callable[[np.ndarray], np.ndarray]:
         return lambda found: F.linear(torch.from_numpy(found).to(matrix.dtype), matrix).float().numpy()
@@ -66,7 +62,7 @@ def reference_scores(compiled: Compiled) -> Scores:
 
     def rows(tokens: np.ndarray) -> np.ndarray:
         values = interpret(source, token_ids(tokens, source.token_alphabet.size), keep=set(inputs), dtype=smallest)
-        return np.concatenate([values[stream] for stream in inputs], axis=-1)
+        return values[inputs[0]] if len(inputs) == 1 else np.concatenate([values[s] for s in inputs], axis=-1)
 
     def head(found: np.ndarray) -> np.ndarray:
         return last.evaluate(*np.split(found.astype(of_head, copy=False)[None], cuts, axis=-1))[0]

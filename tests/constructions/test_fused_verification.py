@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from compiler.artifact.model import Stack
-from constructions.checkpoints import scores as scores_of_models
 from constructions.checkpoints.built import build
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.selectivity.mqar import MQAR
+from verify import scores
 from verify.check import CheckedForm, check_forms
 
 
@@ -26,7 +26,7 @@ def plain(stack: Stack):
 def test_one_wrong_weight_gives_the_same_verdict_on_both_ways() -> None:
     built = build(MQAR(kappa=2, vocab=5))
     (task,) = built.construction.tasks()
-    batches, reference = list(task.random(12, seed=3, batch_size=12)), reference_scores(built.compiled)
+    batches, reference = list(task.random(12, seed=3, batch_size=5)), reference_scores(built.compiled)
     generator, found = np.random.default_rng(0), 0
     for stack, widened in ((built.bare_stack(), lambda s: s), (built.stack(), built.model.over_vocabulary)):
         for name, parameter in stack.named_parameters():
@@ -62,8 +62,8 @@ def test_a_batch_runs_in_parts_that_fit_the_cache(monkeypatch) -> None:
     (batch,) = task.random(12, seed=3, batch_size=12)
     stack, seen = built.bare_stack(), []
     split = module_scores(stack)
-    whole = split.rows(batch.tokens)
-    monkeypatch.setattr(scores_of_models, "_IN_CACHE", 5 * batch.tokens.shape[1] * split.widest)
+    whole = split(batch.tokens)
+    monkeypatch.setattr(scores, "_IN_CACHE", 5 * batch.tokens.shape[1] * split.widest)
     before_head = stack.before_head
     monkeypatch.setattr(stack, "before_head", lambda ids: seen.append(len(ids)) or before_head(ids))
-    assert np.array_equal(module_scores(stack).rows(batch.tokens), whole) and seen == [5, 5, 2]
+    assert np.array_equal(module_scores(stack)(batch.tokens), whole) and seen == [4, 4, 4]

@@ -268,53 +268,61 @@ class MemoryRead(Operation):
         return known.lanes(np.where(np.isinf(value.units), np.inf, units), -high if signed else 0 * high, high)
 
     def evaluate(self, value: Array, key: Array, query: Array, *when: Array) -> Array:
-        writes, reads = _Entries(key * when[0] if when else key), _Entries(query)
-        state = np.zeros((len(value), key.shape[-1], value.shape[-1]), dtype=value.dtype)
-        written = np.zeros(state.shape[:2], dtype=bool)
-        given = value[writes.row, writes.time]
-        if self.policy in ("sum", "once"):
-            given = writes.factor[:, None] * given
-        held = np.empty((len(reads.row), value.shape[-1]), dtype=value.dtype)
-        for t in range(value.shape[1]):
-            self._write(state, written, given, writes, writes.at(t))
-            now = reads.at(t)
-            held[now] = state[reads.row[now], reads.slot[now]]
+        reads = _Entries(query)
+        writes = reads if key is query and not when else _Entries(key * when[0] if when else key)
+        order = np.argsort(writes.slot, kind="stable")  # of one slot in the order of time
+        slots, given = writes.slot[order], _rows(value).take(writes.position[order], axis=0)
+        begins = np.flatnonzero(np.diff(slots, prepend=-1))
+        if self.policy == "first":
+            given = given[np.repeat(begins, np.diff(begins, append=len(slots)))]
+        elif self.policy != "last":
+            given = _running_sums(writes.factor[order, None] * given, begins)
+        held = np.zeros((len(reads.slot), value.shape[-1]), dtype=value.dtype)
+        if len(slots):  # the last write of each read's slot up to its time: positions of one sequence are in order
+            most = len(value) * value.shape[1]
+            place = slots * most + writes.position[order]
+            last = np.searchsorted(place, reads.slot * most + reads.position, side="right") - 1
+            written = np.flatnonzero((last >= 0) & (slots[last] == reads.slot))
+            held[written] = given.take(last[written], axis=0)
         out = reads.summed(reads.factor[:, None] * held, value)
         if not self.skip:
             return out
         return out + (self.skip if value.dtype == object else float(self.skip)) * value
 
-    def _write(self, state: Array, written: Array, given: Array, writes: _Entries, now: slice) -> None:
-        """Change the state (batch, slots, width) by the writes of one position; no two of them meet."""
-        row, slot, values = writes.row[now], writes.slot[now], given[now]
-        if self.policy in ("sum", "once"):
-            state[row, slot] += values
-            return
-        if self.policy == "first":
-            free = ~written[row, slot]
-            row, slot, values = row[free], slot[free], values[free]
-        state[row, slot] = values
-        written[row, slot] = True
+
+def _running_sums(values: Array, begins: np.ndarray) -> Array:
+    """values (entries, width), each with those before it of its run added; begins: where runs begin."""
+    values = 0 + values
+    step, ends = begins + 1, np.append(begins[1:], len(values))
+    while len(going := np.flatnonzero(step < ends)):
+        step, ends = step[going], ends[going]
+        values[step] += values[step - 1]
+        step = step + 1
+    return values
+
+
+def _rows(numbers: Array) -> Array:
+    """(batch, time, width) as (positions, width)."""
+    return numbers.reshape(-1, numbers.shape[-1])
 
 
 class _Entries:
-    """The entries of keys (batch, time, slots) that are not 0, in the order of time, then of the batch."""
+    """The entries of keys (batch, time, slots) that are not 0, in the order of their positions.
+
+    position: flat indices into (batch, time); slot: each sequence has slots of its own.
+    """
 
     def __init__(self, keys: Array):
-        held = (keys != 0).swapaxes(0, 1)
-        self.time, self.row, self.slot = np.unravel_index(np.flatnonzero(held), held.shape)  # faster than of all axes
-        self.factor = keys[self.row, self.time, self.slot]
-        self._begins = np.searchsorted(self.time, np.arange(keys.shape[1] + 1))
-
-    def at(self, t: int) -> slice:
-        """Those of one position."""
-        return slice(self._begins[t], self._begins[t + 1])
+        place = np.flatnonzero(keys != 0)
+        self.position, slot = np.divmod(place, keys.shape[-1])
+        self.slot = self.position // keys.shape[1] * keys.shape[-1] + slot
+        self.factor = keys.reshape(-1)[place]
 
     def summed(self, values: Array, like: Array) -> Array:
         """The sum of the entries' values (entries, width) at each position, in the shape of `like`."""
-        out = np.zeros_like(like)
-        place = self.time * len(like) + self.row
-        first = np.flatnonzero(np.diff(place, prepend=-1))
+        out = np.zeros(like.shape, like.dtype)
+        first = np.flatnonzero(np.diff(self.position, prepend=-1))
         if len(first):
-            out[self.row[first], self.time[first]] = np.add.reduceat(values, first)
+            alone = len(first) == len(values)
+            _rows(out)[self.position[first]] = values if alone else np.add.reduceat(values, first)
         return out

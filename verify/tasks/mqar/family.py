@@ -42,5 +42,5 @@ class MqarTask(Task):
     def oracle_labels(self, tokens: Sequence[int], write: str, start: int = 0) -> list[int]:
         """The oracle's answers as labels; IGNORED before `start` and where there is no answer."""
         answers = mqar_oracle(tokens, self.kappa, self.vocab, write)
-        asked = (IGNORED if answer is None else answer for answer in answers[start:])
-        return [IGNORED] * min(start, len(answers)) + list(asked)
+        asked = [IGNORED if answer is None else answer for answer in answers[start:]]
+        return [IGNORED] * min(start, len(answers)) + asked

@@ -22,15 +22,18 @@ def mqar_oracle(tokens: Sequence[int], kappa: int, vocab: int, write: str) -> li
     every write up to and including t. Raises ValueError for an unknown policy or token.
     """
     one_of("write", write, tuple(POLICIES))
+    if tokens and not 0 <= min(tokens) <= max(tokens) <= kappa + vocab:
+        bad = next(token for token in tokens if not 0 <= token <= kappa + vocab)
+        raise ValueError(f"token {bad} is outside 0..{kappa + vocab}, the ids of kappa = {kappa}, vocab = {vocab}.")
+    answer = POLICIES[write]
     written: dict[int, list[int]] = {}
-    answers, previous = [], 0
-    for token in tokens:
-        if not 0 <= token <= kappa + vocab:
-            raise ValueError(
-                f"token {token} is outside 0..{kappa + vocab}, the ids of kappa = {kappa}, vocab = {vocab}."
-            )
-        if 1 <= previous <= kappa < token:
-            written.setdefault(previous, []).append(token)
-        answers.append(POLICIES[write](written.get(token, [])) if 1 <= token <= kappa else None)
+    answers: list[int | None] = [None] * len(tokens)
+    previous = 0
+    for position, token in enumerate(tokens):
+        if token > kappa:
+            if 1 <= previous <= kappa:
+                written.setdefault(previous, []).append(token)
+        elif token in written:
+            answers[position] = answer(written[token])
         previous = token
     return answers

@@ -42,7 +42,8 @@ class PaperLayout(PaperParts):
         kept = np.take_along_axis(tail, places, axis=1)
         np.put_along_axis(tail, places, np.where(asked, queries, kept), axis=1)
         tokens = np.concatenate([context, tail], axis=1)
-        return Batch.of((row, self.labels(row, self.pairs)) for row in tokens[wanted].tolist())
+        labels = [self.labels(row, self.pairs) for row in tokens[wanted].tolist()]
+        return Batch(tokens[wanted], np.array(labels, dtype=np.int64))
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         """Every key order, value assignment, choice, order and placement of 1..queries queries, and every noise."""
