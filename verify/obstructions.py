@@ -11,9 +11,15 @@ V_v. M blocks hold 4·D·M numbers of β bits: D ≥ b/(4Mβ), and so for any ot
 Networks between the blocks and decays that read the input change nothing about it.
 
 Rank (O2). A read-out <ψ(q), Σ_j φ(k_j) v_j> by r products whose kernel <ψ(q), φ(k)> is 1 for q = k and at most η away
-from 0 else has r ≥ n/(2(1 + (n − 1)η²)) on n keys: A + Aᵀ has rank ≤ 2r, trace 2n and |A + Aᵀ|_F² ≤ 4n(1 + (n − 1)η²),
-and (trace)² ≤ rank·|·|_F². This holds at any precision. For l pairs, all of them right whatever the values, η ≤ 1/l.
-A channel of d_state columns reads out by as many products.
+from 0 else has r ≥ n/(1 + (n − 1)η²) on n keys: its matrix A has rank ≤ r, trace n and |A|_F² ≤ n(1 + (n − 1)η²), and
+trace² ≤ rank·|A|_F², as the singular values add up to the trace or more. This holds at any precision.
+
+For l stored pairs, all of them right whatever the values, let the l − 1 keys that weigh most on a query q, by |A_qk|,
+stand beside it: with w where A_qk > 0, and with q's own value v where it is negative. v wins over w, and w over v where
+the two are exchanged, only if Σ |A_qk| < A_qq = 1 over these keys. So every l × l part of A is diagonally dominant, and
+has rank l. And a row has off its diagonal Σ A_qk² ≤ max(1, (n − 1)/(l − 1)²): the l − 1 largest add up to less than 1,
+no other is larger than the least of them, and the sum of squares is convex in that least. So r ≥ l, and
+r ≥ n/(1 + max(1, (n − 1)/(l − 1)²)). A channel of d_state columns reads out by as many products.
 
 Delays (O3). The Hankel matrix (h_{a+b+1})_{a,b<i} of a delay by i is a permutation matrix, that of s states has rank at
 most s; they differ by √(i − s) or more in the Frobenius norm, so by √(i − s)/i in some entry. A filter that is nearer
@@ -142,15 +148,17 @@ def channels_for_bits(
 
 
 def least_products(keys: int, off: float) -> float:
-    """r ≥ n/(2(1 + (n − 1)η²)) products for a kernel that is 1 on n keys and at most η = off between them."""
+    """r ≥ n/(1 + (n − 1)η²) products for a kernel that is 1 on n keys and at most η = off between them."""
     at_least("keys", keys, 1, "a kernel is of some keys")
-    return keys / (2 * (1 + (keys - 1) * off**2))
+    return keys / (1 + (keys - 1) * off**2)
 
 
 def least_products_for_pairs(keys: int, pairs: int) -> float:
-    """O2 for l = pairs stored ones, all right whatever their values: η ≤ 1/l; n/4 or more from l = √n on."""
+    """O2 for l = pairs of the n = keys, with any of two or more values: l of them, and n/2 from l = √n + 1 on."""
     at_least("pairs", pairs, 1, "a recall has a pair")
-    return least_products(keys, 1 / pairs)
+    stored = min(keys, pairs)
+    off = max(1.0, (keys - 1) / (stored - 1) ** 2) if stored > 1 else inf
+    return max(float(stored), keys / (1 + off))
 
 
 # O3 ---------------------------------------------------------------------------------------------------------------
@@ -188,8 +196,8 @@ def of_recall(keys: int, values: int, has: Capacity, products: int, pairs: int |
 
 
 def of_unique_induction(vocab: int, length: int, has: Capacity) -> list[Obstruction]:
-    """O1 and O2, of pairs with any value; the read-out gates a bank for each token."""
-    pairs = max(1, _free_pairs(vocab, length))
+    """O1 and O2, of pairs with any of two values or more; the read-out gates a bank for each token."""
+    pairs = max(1, min(vocab - 2, _free_pairs(vocab, length)))
     return _of_memory(unique_induction_bits(vocab, length), pairs, has, vocab, pairs)
 
 

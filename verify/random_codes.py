@@ -11,9 +11,11 @@ is right iff every lane where v_q is +1 stands above every lane where it is −1
 - (p/2)² pairs of lanes overlap, so that fewer than a union of them fails: as many as of independent Gaussian lanes
   whose pairs fail as often.
 
-`failure_rate` averages this over seeded draws of ρ. A value book that is not full has fewer words to mistake the answer
-for, and fails less. The old law, (p/2)²·Q(√(2N/(κ − 1))), averages the variance before the tail is taken, which is too
-low by up to 4 times where failures are rare, and is a union bound, too high, where they are not.
+`failure_rate` averages this over seeded draws of ρ. Where failures are rare, rare overlaps make most of them, so that
+overlaps are also drawn from wider laws and weighed by how likely they are. A value book that is not full has fewer
+words to mistake the answer for, and fails less. The simpler formula, (p/2)²·Q(√(2N/(κ − 1))), averages the variance
+before the tail is taken, which is too low where failures are rare (`simpler_formula`; docs/mqar.md has it beside the
+law), and is a union bound, too high, where they are not.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from scipy.special import ndtr
 from verify.arguments import at_least, at_most, one_of
 
 KINDS = ("balanced", "jl")
-DRAWS = 1000
+DRAWS = 500  # of each law of overlaps
 _LATTICE_ENTRIES = 1 << 10
 _MOST_LENGTH = 1 << 16
+_STEEPEST = 300.0  # exp of it is still a float
 Z = 1.959964  # 95 %
 
 
@@ -69,17 +72,12 @@ def overlaps(length: int, kind: str = "balanced", coherence: float = 1.0) -> tup
 
 
 def failure_rate(
-    value_code: int,
-    key_code: int,
-    kappa: int,
-    kind: str = "balanced",
-    coherence: float = 1.0,
-    draws: int = DRAWS,
-    seed: int = 0,
+    value_code: int, key_code: int, kappa: int, kind: str = "balanced", coherence: float = 1.0, seed: int = 0
 ) -> float:
-    """The share of wrong answers, on average over codes and values, to six digits.
+    """The share of wrong answers, on average over codes and values, to three digits.
 
-    value_code: p lanes of balanced words; key_code: N entries; kappa: live pairs; draws: of overlaps, with a seed.
+    value_code: p lanes of balanced words; key_code: N entries; kappa: live pairs; seed: of the draws of overlaps. Tests
+    compare it with the sum over all overlaps where these can be listed, down to rates of 1e-9.
     """
     at_least("value_code", value_code, 2, "a balanced code has two lanes or more")
     at_least("key_code", key_code, 2 if kind == "balanced" else 1, "a key code has at least so many entries")
@@ -87,23 +85,36 @@ def failure_rate(
     if kappa == 1:
         return 0.0
     values, share = overlaps(key_code, kind, coherence)
-    uniform = _strata(np.random.default_rng(seed), draws, kappa - 1)
-    drawn = values[np.minimum(np.searchsorted(np.cumsum(share), uniform), len(values) - 1)]
-    return _average(drawn, value_code, key_code)
+    rng, differ = np.random.default_rng(seed), _differ(value_code)
+    drawn, weights = _rare_and_usual(rng, values, share, kappa - 1, key_code, differ)
+    return float(f"{(_wrong(drawn, value_code, key_code) * weights).mean():.3g}")
 
 
-def failure_of_code(words: np.ndarray, value_code: int, kappa: int, draws: int = DRAWS, seed: int = 0) -> float:
-    """The same for one code, (keys, N) signs, `kappa` of whose keys are live at a time: all, or random ones."""
+def simpler_formula(value_code: int, key_code: int, kappa: int) -> float:
+    """(p/2)²·Q(√(2N/(κ − 1))): of the average variance, and of all pairs of lanes as if no two failed together."""
+    return float((value_code // 2) ** 2 * ndtr(-sqrt(2 * key_code / (kappa - 1))))
+
+
+def asked_sets(keys: int, kappa: int) -> int:
+    """Over how many queries among their live keys `failure_of_code` averages: each key once where all keys are live."""
+    return keys if kappa == keys else max(keys, 2 * DRAWS)
+
+
+def failure_of_code(words: np.ndarray, value_code: int, kappa: int, seed: int = 0) -> float:
+    """The same for one code, (keys, N) signs, `kappa` of whose keys are live at a time: all, or random ones.
+
+    Of random ones `asked_sets` are drawn: failures that are rarer than one set among these may be missed.
+    """
     at_most("kappa", kappa, len(words), "a live key has a word")
     overlap = words.astype(np.int64) @ words.T.astype(np.int64)
     rng, keys = np.random.default_rng(seed), len(words)
-    asked = np.arange(keys if kappa == keys else max(keys, draws)) % keys
+    asked = np.arange(asked_sets(keys, kappa)) % keys
     if kappa == 1:
         return 0.0
     score = rng.random((len(asked), keys))
     score[np.arange(len(asked)), asked] = 2.0
     live = score.argsort(axis=1)[:, : kappa - 1]
-    return _average(overlap[asked[:, None], live], value_code, words.shape[1])
+    return float(f"{_wrong(overlap[asked[:, None], live], value_code, words.shape[1]).mean():.3g}")
 
 
 def measured_failures(
@@ -133,15 +144,62 @@ def mean_interval(rates: np.ndarray) -> tuple[float, float]:
     return float(rates.mean()) - half, float(rates.mean()) + half
 
 
-def _average(overlap: np.ndarray, value_code: int, key_code: int) -> float:
-    """The mean of P(wrong | ρ) over rows of overlaps."""
-    drawn = np.abs(overlap)
-    differ = value_code / (2 * (value_code - 1))  # how often two lanes of a balanced word do
+def _differ(value_code: int) -> float:
+    """How often two lanes of a balanced word differ, so that e = d/2 is −1 or 1; otherwise it is 0."""
+    return value_code / (2 * (value_code - 1))
+
+
+def _wrong(overlap: np.ndarray, value_code: int, key_code: int) -> np.ndarray:
+    """P(wrong | ρ) of each row of overlaps."""
+    drawn, differ = np.abs(overlap), _differ(value_code)
+    step = int(np.gcd.reduce(drawn, axis=None)) or 1  # overlaps of balanced words are all even
+    drawn, reach = drawn // step, -(-key_code // step)
     if drawn.sum(axis=1).max() <= _LATTICE_ENTRIES:
-        swaps = np.array([_on_lattice(row, key_code, differ) for row in drawn])
+        swaps = np.array([_on_lattice(row, reach, differ) for row in drawn])
     else:
-        swaps = ndtr(-key_code / np.maximum(np.sqrt(differ * (drawn.astype(float) ** 2).sum(axis=1)), 1e-9))
-    return round(float(_of_all_pairs(swaps, value_code // 2).mean()), 6)
+        swaps = ndtr(-reach / np.maximum(np.sqrt(differ * (drawn.astype(float) ** 2).sum(axis=1)), 1e-9))
+    return _of_all_pairs(swaps, value_code // 2)
+
+
+def _rare_and_usual(
+    rng: np.random.Generator, values: np.ndarray, share: np.ndarray, columns: int, key_code: int, differ: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, columns) overlaps, and the weight of each row in an average over overlaps as they are likely.
+
+    Rows where Σ ρ_s e_s reaches N come mostly from shares times E exp(t ρ e), where t makes the mean of that sum N
+    (exponential tilting). That is right for one pair of lanes; with many pairs overlaps that are less rare fail too. So
+    rows come in equal parts from t and three shares of it, 0 among them. A row weighs what it is likely as it is, over
+    the mean of what it is by the four laws.
+    """
+    tilted = lambda t: share * (1 - differ + differ * np.cosh(t * values))
+    last = _STEEPEST / key_code
+    t = _least(lambda t: columns * _mean_of_sum(values, share, differ, t) >= key_code, last)
+    laws = [law / law.sum() for law in (tilted(t * part) for part in (0, 1 / 2, 3 / 4, 1))]
+    rows = np.concatenate([_drawn(rng, law, columns) for law in laws])
+    with np.errstate(divide="ignore"):
+        logs = np.array([np.log(law)[rows].sum(axis=1) for law in laws])
+    most = logs.max(axis=0)
+    return values[rows], np.exp(logs[0] - most) / np.exp(logs - most).mean(axis=0)
+
+
+def _mean_of_sum(values: np.ndarray, share: np.ndarray, differ: float, t: float) -> float:
+    """The mean of one ρ·e where each weighs exp(t ρ e) times what it is likely."""
+    weight = 1 - differ + differ * np.cosh(t * values)
+    return float((share * differ * values * np.sinh(t * values)).sum() / (share * weight).sum())
+
+
+def _drawn(rng: np.random.Generator, law: np.ndarray, columns: int) -> np.ndarray:
+    """(DRAWS, columns) places of a law of shares."""
+    return np.minimum(np.searchsorted(np.cumsum(law), _strata(rng, DRAWS, columns)), len(law) - 1)
+
+
+def _least(reached: Callable[[float], bool], most: float) -> float:
+    """The least number up to `most` from which on a condition holds, by halving; `most` where it never does."""
+    low, high = 0.0, most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
 
 
 def _strata(rng: np.random.Generator, draws: int, columns: int) -> np.ndarray:
@@ -185,7 +243,7 @@ def key_code_for(rate: float, value_code: int, kappa: int, kind: str = "balanced
     """The least even N whose average failure rate is at most `rate`, by halving."""
     if not 0 < rate < 1:
         raise ValueError(f"rate = {rate} is no rate of failures that a code can be found for; it lies between 0 and 1.")
-    reaches = lambda n: failure_rate(value_code, n, kappa, kind, draws=500) <= rate
+    reaches = lambda n: failure_rate(value_code, n, kappa, kind) <= rate
     high = 2
     while not reaches(high):
         high *= 2

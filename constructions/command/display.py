@@ -196,7 +196,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
         yield f"task: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
-        rate = f"{guarantee['expected_failure']:.4f}"
+        rate = f"{guarantee['expected_failure']:.3g}"
         yield (
             f"rate of wrong answers by the failure law: {rate} on average over codes"
             if guarantee.get("codes")
@@ -212,7 +212,7 @@ def _codes_line(codes: dict) -> str:
     return (
         f"key codes: {codes['size']} {codes['kind']} words of length {codes['length']}, {drawn} from seed "
         f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; of this code the law expects "
-        f"{codes['expected_failure']:.4f}"
+        f"{codes['expected_failure']:.3g} (mean of {codes['sets']:,} queries)"
     )
 
 

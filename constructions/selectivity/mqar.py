@@ -41,7 +41,7 @@ from verify.bounds import (
     mqar_theorem3,
     mqar_theorem4,
 )
-from verify.random_codes import failure_of_code, failure_rate, key_code_for
+from verify.random_codes import asked_sets, failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
 
@@ -78,7 +78,7 @@ class MQAR(WithMemory, Construction):
         "draw key codes until |<c, c'>|/N is measured to be at most this (0: the first draw)", default=0.0, kw_only=True
     )
     wanted_failure: float = parameter(
-        "take key codes so long that at most this share of answers is wrong on average (0: not so)",
+        "take key codes so long that by the failure law at most this share of answers is wrong on average (0: not so)",
         default=0.0,
         kw_only=True,
     )
@@ -192,7 +192,7 @@ class MQAR(WithMemory, Construction):
             return None
         told = self.key_codes.to_json() | {"kind": self.code}
         this = failure_of_code(self.key_codes.book.words, balanced_length(self.vocab), self.live)
-        return told | {"expected_failure": this}
+        return told | {"expected_failure": this, "sets": asked_sets(self.kappa, self.live)}
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
         """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""

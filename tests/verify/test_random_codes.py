@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from collections import Counter
+from itertools import combinations, combinations_with_replacement, product
+from math import factorial, prod
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from verify.random_codes import (
     mean_interval,
     measured_failures,
     overlaps,
+    simpler_formula,
 )
 
 VALUES = balanced(924).words  # every balanced word of 12 lanes
@@ -38,12 +41,47 @@ def test_the_law_is_the_mean_over_codes(kappa: int, length: int, kind: str) -> N
     assert low - 0.1 * rates.mean() <= law <= high + 0.1 * rates.mean(), (low, law, high)
 
 
-def test_a_gaussian_of_average_variance_is_far_too_low_where_failures_are_rare() -> None:
-    from math import erfc, sqrt
+def over_all_overlaps(length: int, kappa: int) -> float:
+    """The law as a sum over all multisets of |overlaps|, each as often as it is drawn."""
+    chance: Counter[int] = Counter()
+    for value, share in zip(*overlaps(length), strict=True):
+        chance[abs(int(value))] += share
+    total = 0.0
+    for drawn_ones in combinations_with_replacement(sorted(chance), kappa - 1):
+        if sum(drawn_ones) < length:
+            continue  # cannot fail
+        orders = factorial(kappa - 1) / prod(factorial(n) for n in Counter(drawn_ones).values())
+        swap = swapped(drawn_ones, length)
+        total += (
+            orders * prod(chance[one] for one in drawn_ones) * float(random_codes._of_all_pairs(np.array([swap]), 6)[0])
+        )
+    return total
 
-    old = 36 * erfc(sqrt(2 * 48 / 7) / sqrt(2)) / 2
+
+def swapped(overlap: tuple[int, ...], length: int) -> float:
+    """P(Σ ρ e ≥ N) by adding one lane's part after the other, e = ±1 with probability 3/11 each."""
+    sums = {0: 1.0}
+    for one in overlap:
+        following: dict[int, float] = {}
+        for value, share in sums.items():
+            for sign, part in ((0, 5 / 11), (1, 3 / 11), (-1, 3 / 11)):
+                following[value + sign * one] = following.get(value + sign * one, 0.0) + share * part
+        sums = following
+    return sum(share for value, share in sums.items() if value >= length)
+
+
+@pytest.mark.parametrize(
+    "kappa, length", [(2, 10), (2, 14), (2, 30), (3, 30), (3, 60), (4, 16), (4, 42), (4, 64), (4, 90), (5, 40), (5, 80)]
+)
+def test_the_law_is_the_sum_over_all_overlaps(kappa: int, length: int) -> None:
+    """Also where one query in 10^8 fails: rare overlaps are drawn more often, and weighed less."""
+    assert failure_rate(12, length, kappa) == pytest.approx(over_all_overlaps(length, kappa), rel=0.2)
+
+
+def test_a_gaussian_of_average_variance_is_far_too_low_where_failures_are_rare() -> None:
     low, _ = mean_interval(measured(8, 48))
-    assert 3 * old < low
+    assert 3 * simpler_formula(12, 48, 8) < low
+    assert 30 * simpler_formula(12, 32, 4) < over_all_overlaps(32, 4)
 
 
 @pytest.mark.parametrize("length", [2, 4, 6])
@@ -80,6 +118,15 @@ def test_a_wanted_rate_gets_its_length() -> None:
     assert failure_rate(12, length, 8) <= 0.06 and failure_rate(12, length - 4, 8) > 0.04
     assert mean_interval(measured(8, length))[0] <= 0.05
     assert key_code_for(0.01, 12, 8) > length
+
+
+@pytest.mark.parametrize("kappa", [2, 4, 5])
+@pytest.mark.parametrize("rate", [1e-3, 1e-4, 1e-6])
+def test_a_rare_rate_gets_its_length(kappa: int, rate: float) -> None:
+    """The rate that is printed is at most the one asked for, and the sum over all overlaps is about that."""
+    length = key_code_for(rate, 12, kappa)
+    assert failure_rate(12, length, kappa) <= rate
+    assert rate / 30 < over_all_overlaps(length, kappa) <= 1.2 * rate
 
 
 def test_small_coherence_fails_less() -> None:
