@@ -112,7 +112,9 @@ class CircuitFamily(ABC):
         return "all"
 
     def information_bits(self) -> float:
-        """How many bits any state must hold to answer every input; 0 where no bound is stated."""
+        """How many bits any state must hold to answer every promised input (`verify.task_states` says what is counted);
+        0 where no bound is stated.
+        """
         return 0.0
 
     def expected_failure(self) -> float:

@@ -11,6 +11,7 @@ from math import ceil, comb, log2
 from verify import covering, estimation, lemma_bounds, obstructions  # noqa: F401  (bounds too, in files of their own)
 from verify.arguments import at_least, one_of
 from verify.generalization import generalization  # noqa: F401  (a bound like the others, in a file of its own)
+from verify.task_states import induction_heads_states, keep_nth_states
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,9 @@ def induction_heads_bound(vocab: int, arch: str, codes: bool = False) -> LayerBo
     return LayerBound(lanes, vocab * p + previous + 1, 1, 1)
 
 
-def induction_heads_information_bits(vocab: int) -> float:
-    """vocab * log2(vocab + 1): what followed each token, or nothing, must all be known before the next one comes."""
-    at_least("vocab", vocab, 1, "a sequence needs a token")
-    return vocab * log2(vocab + 1)
+def induction_heads_information_bits(vocab: int, length: int | None = None) -> float:
+    """log2 of the number of states that induction heads need: about V·log2 V, for followers form a tree."""
+    return log2(induction_heads_states(vocab, length))
 
 
 def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> LayerBound:
@@ -131,6 +131,11 @@ def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> L
     )
 
 
+def keep_nth_information_bits(n: int, vocab: int, length: int | None = None) -> float:
+    """log2 of the number of states that KEEP n-th needs: a count below n or a token, never both."""
+    return log2(keep_nth_states(n, vocab, length))
+
+
 def repeated_ngram_bound(length: int, vocab: int, n: int) -> float:
     """N² V^(−n) / 2: at most so often do n uniform tokens stand twice in a string of N (overlapping ones too)."""
     at_least("length", length, 1, "a string has a token")
@@ -139,10 +144,13 @@ def repeated_ngram_bound(length: int, vocab: int, n: int) -> float:
     return min(1.0, length**2 * float(vocab) ** -n / 2)
 
 
-def information_bound_bits(kappa: int, vocab: int) -> float:
-    """kappa * log2(vocab): the bits that any state must hold before the first query, by counting value assignments."""
+def information_bound_bits(kappa: int, vocab: int, length: int | None = None) -> float:
+    """min(kappa, (length − 1)/2)·log2(vocab): the bits that any state must hold before the first query, by counting
+    value assignments; so many pairs and a query fit in `length` tokens.
+    """
     _at_least_one(kappa, vocab)
-    return kappa * log2(vocab)
+    pairs = kappa if length is None else min(kappa, max(0, length - 1) // 2)
+    return pairs * log2(vocab)
 
 
 def _at_least_one(kappa: int, vocab: int) -> None:

@@ -28,7 +28,7 @@ SIZES: dict[str, Callable[[Row], int]] = {
     "parameters": lambda row: row.parameters_of_model,
 }
 BOUNDS = {"d_model": "d_model", "d_inner": "d_inner", "columns N": "d_state"}
-BITS_OF_A_NUMBER = 24  # the significand of float32: the most that one entry of the state can tell
+BITS_OF_A_NUMBER = 32  # of float32, sign and exponent too: the most that one entry of the state can tell
 _NAMES = {"kappa": "keys κ", "vocab": "tokens V"}
 _DPI = 100
 _ACROSS = 4  # panels of a distribution side by side
@@ -74,7 +74,7 @@ def _sizes(rows: Sequence[Row], axis: str) -> Figure:
         Line2D([], [], marker="o", linestyle="", mfc="none", color="black", label="what is built uses"),
         Line2D([], [], linestyle="-", color="black", linewidth=0.9, label="the bound"),
         Line2D(
-            [], [], linestyle=":", color="black", linewidth=0.9, label="the least that any state needs (24 bits each)"
+            [], [], linestyle=":", color="black", linewidth=0.9, label="the least that any state needs (32 bits each)"
         ),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=8)

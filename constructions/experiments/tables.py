@@ -12,6 +12,7 @@ from constructions.command.display import console
 from constructions.experiments.entry import Experiment
 from constructions.experiments.names import MIXERS
 from constructions.experiments.run import Row
+from verify.task_states import whole_bits
 
 NARROW = 110  # columns of a terminal; below, a table leaves out what --json tells
 LETTERS = {"kappa": "κ", "vocab": "V", "n": "n", "largest": "counts to", "key_code": "code", "max_d_state": "split"}
@@ -44,7 +45,7 @@ def columns(rows: Sequence[Row], trained: Trained, narrow: bool = False) -> tupl
         "bound": [_sizes(row.bound, shown) for row in rows],
         "built": [_sizes(row.used, shown) for row in rows],
         "state": [_state(row) for row in rows],
-        "needed": [f"{row.information_bits:.0f} bit" if row.information_bits else "" for row in rows],
+        "needed": [f"{whole_bits(row.information_bits)} bit" if row.information_bits else "" for row in rows],
         "parameters": [f"{row.parameters_of_model:,}" if row.parameters_of_model else "" for row in rows],
         "written": [_written(row) for row in rows],
         "trained": [" ".join(_trained(trained[name]) for name in row.controls if name in trained) for row in rows],
@@ -115,7 +116,7 @@ def notes(experiment: Experiment, rows: Sequence[Row], heads: Sequence[str]) -> 
     sizes = "d_model·d_inner·N" if any(row.used for row in rows) else ""
     told = [experiment.note] if experiment.note else []
     if sizes and "bound" in heads:
-        told.append("bound, built: d_model·d_inner·N, or d_inner·N; state: numbers carried; needed: of any state.")
+        told.append("bound, built: d_model·d_inner·N, or d_inner·N; state: numbers carried; needed: bits of any state.")
     if any(row.arch and not row.fits for row in rows):
         told.append("wider: all is right, with more channels or columns than the paper's model has.")
     if "written" in heads and any(row.written for row in rows):

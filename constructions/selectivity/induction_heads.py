@@ -107,7 +107,7 @@ class InductionHeads(Construction):
         return certify_columns(stack, compiled.source.alphabet.ids("v"), compiled.source.alphabet.index(BLANK))
 
     def information_bits(self) -> float:
-        return induction_heads_information_bits(self.vocab)
+        return induction_heads_information_bits(self.vocab, self.max_length)
 
     def bound_source(self) -> str:
         """Lemma 3 is about Mamba-Δᵀ alone."""

@@ -13,7 +13,6 @@ it (`exactness/saturation.py`); then the answer is right at every length.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log2
 from typing import Any, ClassVar, Literal
 
 from compiler.language.alphabet import Alphabet
@@ -27,7 +26,7 @@ from compiler.language.words import latch
 from constructions.construction import Construction, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
-from verify.bounds import keep_nth_bound
+from verify.bounds import keep_nth_bound, keep_nth_information_bits
 from verify.tasks.keep import Keep
 from verify.tasks.task import Task
 
@@ -83,8 +82,8 @@ class KeepNth(Construction):
         return {"name": self.name, "n": self.n}
 
     def information_bits(self) -> float:
-        """One token, and how many of the first n have come."""
-        return log2(self.vocab) + log2(self.n + 1)
+        """The token, or how many came before it."""
+        return keep_nth_information_bits(self.n, self.vocab, self.reach)
 
     def bound_source(self) -> str:
         return "none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the count and a constant"

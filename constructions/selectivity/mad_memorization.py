@@ -74,8 +74,8 @@ class MadMemorization(Construction):
         return [Memorization(self.facts(), self.vocab - 1 - self.keys, self.length // 2 * 2)]
 
     def information_bits(self) -> float:
-        """The key before is all that a state must hold; the facts are bits of the weights."""
-        return log2(self.keys)
+        """The value of the key before: keys of one value need no two states. The facts are bits of the weights."""
+        return log2(len(set(self.facts())))
 
     def bound_source(self) -> str:
         return "none stated: the facts are a table in the weights"

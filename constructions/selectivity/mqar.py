@@ -282,7 +282,7 @@ class MQAR(WithMemory, Construction):
         return self.guarantee
 
     def information_bits(self) -> float:
-        return information_bound_bits(self.kappa, self.vocab)
+        return information_bound_bits(self.kappa, self.vocab, self.max_length)
 
     def expected_failure(self) -> float:
         """By the law of `verify.random_codes`, an average over codes: `drawn_codes` tells of the one at hand."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +36,7 @@ from constructions.token_selection.base import Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
 from verify.lemma_bounds import random_features
-from verify.obstructions import Capacity, Obstruction, of_copy
+from verify.obstructions import Capacity, Obstruction, copy_bits, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.solvers.copying import NgramCopySolver
 from verify.tasks.task import Task
@@ -135,7 +134,9 @@ class CopyNgram(Selecting):
         return "where a context has had one continuation"
 
     def information_bits(self) -> float:
-        return self.length * log(self.vocab, 2)
+        """Strings that are copied part at `|`; 0 where the bound on failures leaves none."""
+        lost = self.expected_failure()
+        return copy_bits(self.length, self.vocab, lost) if lost < 1 else 0.0
 
     def by_hand(self) -> dict[str, int]:
         """F·d channels of random ±1 features, F = (28/3)(2N + 1) ln(2Nd/ε') by Bernstein, ε' = 0.01."""
@@ -143,6 +144,8 @@ class CopyNgram(Selecting):
         return {"M": 2, "D": random_features(self.length, d, LOST) * d}
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:
-        """O1 for the strings that are copied; no filter has to tell all places apart."""
-        lost = min(self.expected_failure(), 1 - 2.0**-20)
-        return of_copy(self.length, self.vocab, has, error=lost)[:1]
+        """O1 for the strings that are copied, where the bound on failures leaves any; no filter has to tell all places
+        apart.
+        """
+        lost = self.expected_failure()
+        return of_copy(self.length, self.vocab, has, error=lost)[:1] if lost < 1 else []

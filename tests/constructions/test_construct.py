@@ -170,7 +170,7 @@ def test_experiments_come_out_right(experiment: str, capsys: pytest.CaptureFixtu
     rows = json.loads(capsys.readouterr().out)
     assert all(row["used"] or row["cannot"] or row["absent"] for row in rows)
     for row in (row for row in rows if row["used"]):
-        assert row["accuracy"] == 1 and row["bit_exact"] and row["state_entries"] >= row["information_bits"] / 24
+        assert row["accuracy"] == 1 and row["bit_exact"] and row["state_entries"] >= row["information_bits"] / 32
         assert all(row["used"][size] <= row["bound"][size] for size in ("d_inner", "d_state"))
 
 

@@ -35,6 +35,9 @@ def test_the_scale_of_the_paper_is_too_large_for_float32() -> None:
     best = min(lemmas.silu_products(2000), key=lambda row: row["error"])
     assert all(row["error"] <= row["bound"] for row in rows.values())
     assert rows[1e-3]["error"] > 1e-3 and rows[1e-5]["error"] > 0.1, "below ε, as Lemma 1 says of real arithmetic"
+    within = {epsilon: row["error"] <= epsilon for epsilon, row in rows.items()}
+    assert within == {epsilon: row["within"] for epsilon, row in rows.items()}
+    assert within == {epsilon: epsilon > 0.003 for epsilon in (0.1, 0.01, 0.005, 0.002, 1e-3, 1e-5)}
     assert 64 <= best["scale"] <= 512 and best["error"] < 4e-5
 
 

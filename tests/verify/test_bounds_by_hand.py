@@ -37,7 +37,16 @@ def test_induction_heads(case) -> None:
 
 
 def test_what_an_induction_head_must_know() -> None:
-    assert bounds.induction_heads_information_bits(3) == 3 * 2 and bounds.induction_heads_information_bits(1) == 1
+    """3 tokens: the start, 3 of one token, 3·2 of two, and 9 trees of three."""
+    assert bounds.induction_heads_information_bits(3) == log2(1 + 3 + 6 + 9)
+    assert bounds.induction_heads_information_bits(1) == 1
+
+
+def test_what_short_promises_need() -> None:
+    """In 3 tokens there is one pair and a query, in 5 there are two; a token that is asked for at its place is read."""
+    assert [bounds.information_bound_bits(4, 8, length) for length in (2, 3, 4, 5, 9, 99)] == [0, 3, 3, 6, 12, 12]
+    assert bounds.induction_heads_information_bits(40, 1) == bounds.keep_nth_information_bits(5, 128, 5) == 0
+    assert bounds.keep_nth_information_bits(5, 128, 6) == log2(129)
 
 
 @pytest.mark.parametrize(

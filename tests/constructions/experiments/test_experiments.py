@@ -18,6 +18,7 @@ from compiler.artifact.numeric import NumericStack
 from constructions.__main__ import main
 from constructions.checkpoints.built import build
 from constructions.command.display import console
+from constructions.construction import CircuitFamily
 from constructions.experiments import run as experiments
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.control_list import POLYNOMIAL, counting_control, keep_control, regression_control
@@ -194,5 +195,12 @@ def test_the_page_of_the_experiments_is_that_of_its_rows():
     assert page(kept) == (DOCS / "experiments.md").read_text("utf-8"), "construct reproduce … --keep --page"
     assert kept.trained
     for name in PAPERS:
+        needed = {experiments.row_key(e): e.built.information_bits() for e in experiments.chosen(name) if _asks_bits(e)}
+        told = {row.key: row.information_bits for row in kept.of(name) if row.key in needed and row.used}
+        assert told == {key: needed[key] for key in told}
         assert all(row.good for row in kept.of(name))
         assert {row.key for row in kept.of(name)} <= {experiments.row_key(entry) for entry in experiments.chosen(name)}
+
+
+def _asks_bits(entry: Entry) -> bool:
+    return isinstance(entry.built, CircuitFamily)
