@@ -76,5 +76,12 @@ def _flat(result: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, dict):
             rows += _flat(value, f"{name}: ")
         else:
-            rows.append((name, f"{value:.4g}" if isinstance(value, float) else str(value)))
+            rows.append((name, _told(key, value)))
     return rows
+
+
+def _told(key: str, value: Any) -> str:
+    """A value for people; a measure that is None is one of no sample."""
+    if value is None:
+        return "not saved" if key == "out" else "nothing was measured"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,13 @@ from constructions.polynomials.polynomial_circuits import expected_widths, lemma
 from constructions.polynomials.polynomial_s6 import PolynomialNetwork, torch_network
 from constructions.polynomials.polynomial_terms import Polynomial, from_terms
 from constructions.polynomials.polynomial_transition import TRANSITIONS
-from verify.forward_error import Majorant
+from verify.forward_error import LEAST_NORMAL, Majorant, shares, weighted
 
 _LARGEST_COEFFICIENT = {"float32": 2**60, "float64": 2**900}
 TORCH = {"float32": torch.float32, "float64": torch.float64}
+MOST_NUMBERS = 1 << 20  # of a channel at a position that the torch modules hold at once
+MOST_PRODUCTS = 1 << 38  # that the torch modules form in each dtype
+MOST_WEIGHTS = 1 << 25  # zeros among them
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +56,38 @@ class PolynomialModel:
         """The answers (batch,) for inputs (batch, L)."""
         return self.network(self.tokens(x), form)[:, self.position - 1, -1]
 
+    @property
+    def products(self) -> int:
+        """Products of a weight and a number that one sequence takes."""
+        return self.padded * sum(block.weights for block in self.network.blocks)
+
+    def exactly(self, x: np.ndarray) -> np.ndarray:
+        """The answers (batch,) for inputs (batch, L) of ints or Fractions, in one run over the columns of x.
+
+        A constant of the network is then one number for the whole batch.
+        """
+        return np.broadcast_to(self._on([*np.asarray(x, dtype=object).T]), len(x))
+
+    def majorant(self, x: np.ndarray, form: str = "parallel") -> Majorant:
+        """What bounds the rounding errors of the answers (batch,) for inputs (batch, L), in any dtype."""
+        answer = self._on([Majorant(column) for column in np.abs(x.astype(float)).T], form)
+        return answer if isinstance(answer, Majorant) else weighted(answer)
+
+    def _on(self, columns: list, form: str = "sequential"):
+        """The answer where x_i is columns[i], an object that knows + and ×."""
+        inputs = np.empty((1, len(columns)), dtype=object)
+        for i, column in enumerate(columns):
+            inputs[0, i] = column
+        return self(inputs, form)[0]
+
     def in_torch(self, x: np.ndarray, dtype: str, form: str = "parallel") -> np.ndarray:
         """The answers of the torch modules in this dtype, as float64."""
         modules = torch_network(self.network, TORCH[dtype], form)
+        channels = max(len(block.channels) for block in self.network.blocks)
+        parts = np.array_split(x.astype(float), -(-len(x) * self.padded * channels // MOST_NUMBERS))
         with torch.no_grad():
-            out = modules(torch.from_numpy(self.tokens(x.astype(float))).to(TORCH[dtype]))
-        return out[:, self.position - 1, -1].double().numpy()
-
-    def majorants(self, x: np.ndarray, form: str = "parallel") -> list[Majorant]:
-        """For each input (batch, L) what bounds the rounding error of its answer, in any dtype."""
-        inputs = np.vectorize(lambda v: Majorant(abs(Fraction(float(v)))), otypes=[object])(x)
-        return [a if isinstance(a, Majorant) else Majorant(abs(Fraction(a))) for a in self(inputs, form)]
+            outs = [modules(torch.from_numpy(self.tokens(part)).to(TORCH[dtype])) for part in parts if len(part)]
+        return torch.cat([out[:, self.position - 1, -1] for out in outs]).double().numpy()
 
     def difference(self) -> sympy.polys.rings.PolyElement:
         """Network minus polynomial, as an element of Q[x1 … xL]: zero is a proof for all inputs."""
@@ -82,7 +107,9 @@ def build(
     polynomial: Polynomial, form: str = "paper", residual: bool = False, transition: str = "linear"
 ) -> PolynomialModel:
     """Theorem 2: the polynomial at the last of T positions; CompileError where the transition cannot do it."""
-    circuit, padded = theorem2(polynomial, form, residual), padded_length(polynomial, form)
+    padded = padded_length(polynomial, form)
+    _check_weights(str(polynomial), padded, expected_widths(polynomial, form))
+    circuit = theorem2(polynomial, form, residual)
     return PolynomialModel(polynomial, circuit, lower(circuit, TRANSITIONS[transition]), padded, padded)
 
 
@@ -95,9 +122,22 @@ def build_monomial(
     length = length or variable
     at = position or variable + power - 1
     padded = max(length, at)
+    _check_weights(f"x{variable}**{power} at position {at}", padded, [1 + padded] * 4)
     circuit = lemma3(variable, power, Fraction(coefficient), length, at, padded)
     polynomial = from_terms(length, {((variable, power),): coefficient})
     return PolynomialModel(polynomial, circuit, lower(circuit, TRANSITIONS[transition]), padded, at)
+
+
+def _check_weights(what: str, padded: int, widths: list[int]) -> None:
+    """ValueError, before anything is built, where the matrices are larger than is built and run in a minute or so."""
+    pairs = zip(widths, widths[1:], strict=False)
+    weights = sum(max(pair) * (2 * pair[0] + max(pair) + pair[1]) for pair in pairs)
+    if weights > MOST_WEIGHTS:
+        raise ValueError(
+            f"{what:.60} takes {weights:,} weights and {padded} positions of the polynomial S6, and at most "
+            f"{MOST_WEIGHTS:,} weights are built; use fewer monomials, lower powers or earlier positions, or build it "
+            "on real Mamba: construct polynomial … --arch mamba."
+        )
 
 
 def _rational(number, field):
@@ -142,39 +182,52 @@ def _exact_on_integers(model: PolynomialModel, samples: int, seed: int) -> dict[
     """How many random integer inputs in −9 … 9 (zeros included) come out equal to the polynomial."""
     rng = np.random.default_rng(seed)
     x = np.array(rng.integers(-9, 10, (samples, model.polynomial.length)).tolist(), dtype=object)
-    right = sum(y == model.polynomial.at(row) for y, row in zip(model(x), x, strict=True))
-    return {"inputs": samples, "right": int(right)}
+    return {"inputs": samples, "right": int((model.exactly(x) == model.polynomial.at([*x.T])).sum())}
 
 
 def measured(model: PolynomialModel, samples: int, seed: int) -> dict[str, dict[str, Any]]:
     """For float32 and float64 the largest error on random inputs: absolutely, relatively, and as a share of the bound
     (at most 1).
 
-    Inputs are float32 numbers in ±2, or as near 0 as keeps the powers within float32. A dtype that a coefficient leaves
-    is not run, and says so.
+    Inputs are float32 numbers in ±2, or as near 0 as keeps the powers within float32; of a long or wide network as many
+    are run as take some seconds. A dtype that a coefficient leaves is not run, and says so.
     """
     p = model.polynomial
-    largest = max(abs(c) for c in (p.constant, *(m.coefficient for m in p.monomials)))
+    reasons = {dtype: _not_run(p, dtype) for dtype in TORCH}
+    if all(reasons.values()):
+        return {dtype: {"not_run": reason} for dtype, reason in reasons.items()}
     reach = min(2.0, 2.0 ** (40 / max(p.degree, 1)))
     x = np.random.default_rng(seed).uniform(-reach, reach, (samples, p.length)).astype(np.float32)
+    x = x[: max(1, MOST_PRODUCTS // model.products)]
     exact = [p.at([Fraction(float(v)) for v in row]) for row in x]
-    majorants = model.majorants(x)
+    majorant = model.majorant(x)
     return {
-        dtype: _errors(model.in_torch(x, dtype), exact, majorants, dtype)
-        if largest <= _LARGEST_COEFFICIENT[dtype]
-        else {"not_run": f"a coefficient is beyond 2^{_LARGEST_COEFFICIENT[dtype].bit_length() - 1}"}
-        for dtype in TORCH
+        dtype: {"not_run": reason}
+        if reason
+        else {"inputs": len(x), "inputs_left_out": samples - len(x)}
+        | _errors(model.in_torch(x, dtype), exact, majorant.error(dtype))
+        for dtype, reason in reasons.items()
     }
 
 
-def _errors(computed: np.ndarray, exact: list[Fraction], majorants: list[Majorant], dtype: str) -> dict[str, float]:
-    errors = np.array([float(abs(Fraction(float(y)) - e)) for y, e in zip(computed, exact, strict=True)])
-    sizes = np.array([float(abs(e)) for e in exact])
-    bounds = np.array([m.error(dtype) for m in majorants])
+def _not_run(p: Polynomial, dtype: str) -> str:
+    """Why a dtype is not run; empty where it is."""
+    sizes = [abs(c) for c in (p.constant, *(m.coefficient for m in p.monomials)) if c]
+    largest, least = _LARGEST_COEFFICIENT[dtype], LEAST_NORMAL[dtype]
+    if max(sizes, default=0) > largest:
+        return f"a coefficient is beyond 2^{largest.bit_length() - 1}"
+    return f"a coefficient is below 2^{int(log2(least))}" if min(sizes, default=1) < least else ""
+
+
+def _errors(computed: np.ndarray, exact: list[Fraction], bound: np.ndarray | float) -> dict[str, Any]:
+    off = [abs(Fraction(float(y)) - e) for y, e in zip(computed, exact, strict=True)]
+    relative = [float(o / abs(e)) for o, e in zip(off, exact, strict=True) if e]
+    errors, bounds = np.array([float(o) for o in off]), np.broadcast_to(bound, len(exact))
     return {
         "largest_error": float(errors.max()),
-        "largest_relative_error": float((errors / np.where(sizes > 0, sizes, 1)).max()),
+        "largest_relative_error": max(relative, default=None),
+        "inputs_where_it_is_0": len(exact) - len(relative),
         "largest_bound": float(bounds.max()),
-        "share_of_bound": float((errors / np.where(bounds > 0, bounds, 1)).max()),
+        "share_of_bound": float(shares(errors, bounds).max()),
         "within_bound": bool((errors <= bounds).all()),
     }

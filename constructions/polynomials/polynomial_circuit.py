@@ -125,18 +125,18 @@ def _block(
     channel_at = {channel.name: i for i, channel in enumerate(channels)}
     target_at = {name: i for i, name in enumerate(after)}
 
-    def over_lanes(form: Form) -> dict[int, Fraction]:
+    def over_lanes(form: Form) -> dict[int, Fraction | int]:
         return _row(form, lane_at, circuit.one)
 
-    def over_channels(form: Form) -> dict[int, Fraction]:
+    def over_channels(form: Form) -> dict[int, Fraction | int]:
         return _row(form, channel_at, ones)
 
-    out: list[dict[int, Fraction]] = [{} for _ in after]
+    out: list[dict[int, Fraction | int]] = [{} for _ in after]
     for i, channel in enumerate(channels):
         for lane, weight in channel.out.items():
-            out[target_at[lane]][i] = Fraction(weight)
-        for lane, weight in layer.constant.items() if channel.name in ones else ():
-            out[target_at[lane]][i] = Fraction(weight)
+            out[target_at[lane]][i] = weight
+        for lane, weight in layer.constant.items() if i >= len(layer.channels) else ():
+            out[target_at[lane]][i] = weight
     return PolynomialBlock(
         affine([over_lanes(c.value) for c in channels], len(before)),
         affine([over_lanes(c.gate) for c in channels], len(before)),
@@ -160,9 +160,9 @@ def _constants(circuit: PolynomialCircuit, after: tuple[str, ...]) -> list[Chann
     return [Channel(name, {name: 1}, out={name: 1} if name in after else {}) for name in circuit.one]
 
 
-def _row(form: Form, at: dict[str, int], ones: Sequence[str]) -> dict[int, Fraction]:
-    row: dict[int, Fraction] = {}
+def _row(form: Form, at: dict[str, int], ones: Sequence[str]) -> dict[int, Fraction | int]:
+    row: dict[int, Fraction | int] = {}
     for name, weight in form.items():
         for member in ones if name == ONE else (name,):
-            row[at[member]] = row.get(at[member], 0) + Fraction(weight)
+            row[at[member]] = row.get(at[member], 0) + weight
     return row

@@ -44,11 +44,15 @@ def _tree(text: str) -> ast.Expression:
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"the expression has {len(text)} characters, and at most {LONGEST_TEXT} are read.")
     try:
-        return ast.parse(text.strip(), mode="eval")
+        tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(
             f"{_shown(text)} is no expression: check its parentheses and operators (products need *, powers **)."
         ) from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            node.kind = ast.get_source_segment(text.strip(), node)  # its value is a float64: 0 of 1e-400
+    return tree
 
 
 def _names(tree: ast.Expression) -> dict[str, int]:
@@ -89,8 +93,12 @@ def _number(node: ast.Constant):
     """A whole number or decimal as an exact rational: 0.1 is 1/10."""
     if type(node.value) not in (int, float) or node.value in (float("inf"),):
         raise ValueError(f"{_shown(ast.unparse(node))} is no rational number.")
-    exact = Fraction(str(node.value))
+    literal = node.kind if isinstance(node.value, float) and node.kind else str(node.value)
+    if abs(int(literal.lower().partition("e")[2] or 0)) > LARGEST_BITS:  # before any such power is formed
+        _check_bits(1, LARGEST_BITS + 1)
+    exact = Fraction(literal)
     _check_bits(exact.numerator)
+    _check_bits(exact.denominator)
     return sympy.QQ(exact.numerator, exact.denominator)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, log
@@ -26,6 +27,7 @@ import numpy as np
 from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.compiled import Compiled
 from compiler.driver import compile
+from compiler.formats import FLOAT32
 from compiler.gadgets.scaled_sum import step_rate
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
@@ -139,17 +141,19 @@ class PolynomialOnMamba:
         sums = [s for s in self.compiled.core.streams if s.operation.halved]
         return min((step_rate(s, self.compiled.domains) for s in sums), default=float("inf"))
 
-    def forward_error(self, x: np.ndarray) -> float:
+    def forward_error(self, x: np.ndarray, lost: float = UNDERFLOW) -> float:
         """A bound on |answer − p(x)| for one input (L,): the errors of each product, carried through the tree and the
         sum.
 
         Binary: silu is right within 4 units u = 2^−24, the four terms of a product have one sign, so with the
         products, their sum and the difference of the halves it is right within 12u. Ternary: the same, and
         softplus(R·w) − softplus(−R·w) is off by u·(|R·w| + ln 2) a few times.
+
+        lost: what underflow takes of a number that is read, of a product and of a term of the sum; 0 leaves it out.
         """
         known: dict = {}
         value_and_error = [
-            folded(t, lambda i: (abs(float(x[i - 1])), 2.0**-21 * abs(float(x[i - 1]))), self._joined, known)
+            folded(t, lambda i: _read(float(x[i - 1]), lost), lambda *f: self._joined(lost, *f), known)
             for t in self.trees
         ]
         sizes = [
@@ -159,19 +163,25 @@ class PolynomialOnMamba:
         errors = sum(
             abs(float(m.coefficient)) * e for m, (_, e) in zip(self.polynomial.monomials, value_and_error, strict=True)
         )
-        return errors + (len(sizes) + 2) * 2.0**-23 * (sum(sizes) + abs(float(self.polynomial.constant)))
+        total = sum(sizes) + abs(float(self.polynomial.constant))
+        return errors + (len(sizes) + 2) * (2.0**-23 * total + lost)
 
-    def _joined(self, *factors: tuple[float, float]) -> tuple[float, float]:
+    def _joined(self, lost: float, *factors: tuple[float, float]) -> tuple[float, float]:
         exact = float(np.prod([v for v, _ in factors]))
         reached = float(np.prod([v + e for v, e in factors]))
         if len(factors) == 2:
-            return exact, reached - exact + PRODUCT_ERROR * reached + UNDERFLOW
+            return exact, reached - exact + PRODUCT_ERROR * reached + lost
         (a, ea), (b, eb), (c, ec) = factors
-        return exact, reached - exact + TRIPLE_ERROR * (a + ea) * (c + ec) * (b + eb + 1 / self.rate) + UNDERFLOW
+        return exact, reached - exact + TRIPLE_ERROR * (a + ea) * (c + ec) * (b + eb + 1 / self.rate) + lost
 
     @cached_property
     def trees(self) -> list[Tree]:
         return [_tree(m.factors, self.form) for m in self.polynomial.monomials]
+
+
+def _read(x: float, lost: float) -> tuple[float, float]:
+    """A number as it is read, and how far that may be off."""
+    return abs(x), 2.0**-21 * abs(x) + lost
 
 
 def _tree(factors: tuple[tuple[int, int], ...], form: str) -> Tree:
@@ -206,17 +216,30 @@ def rounded(polynomial: Polynomial) -> Polynomial:
     return Polynomial(
         polynomial.length,
         _float32(polynomial.constant),
-        tuple(Monomial(c, m.factors) for m in polynomial.monomials if (c := _float32(m.coefficient))),
+        tuple(Monomial(_float32(m.coefficient), m.factors) for m in polynomial.monomials),
     )
 
 
 def _float32(number: Fraction) -> Fraction:
+    """ValueError for a coefficient that is no weight: one that float32 rounds to 0, or whose last bit is subnormal."""
     if abs(number) >= 2**127:
         raise ValueError(
             f"a coefficient of {len(str(abs(number.numerator // number.denominator)))} "
             "digits is beyond the range of float32."
         )
-    return Fraction(float(np.float32(float(number))))
+    near = np.float32(float(number))
+    if number and not (near and FLOAT32.holds(near.astype(float))):
+        raise ValueError(
+            f"the coefficient {_short(number)} is too small: its float32 digits go below 2^-126, where backends flush "
+            "them to 0; multiply the polynomial by a power of two (sizes of at least 2^-103 are always taken), or use "
+            "--arch s6."
+        )
+    return Fraction(float(near))
+
+
+def _short(number: Fraction) -> str:
+    """About what a small number is, whatever its size: 1e-60."""
+    return f"{Decimal(number.numerator) / Decimal(number.denominator):.3g}"
 
 
 def _output(polynomial: Polynomial, form: str, x: Stream, places: Stream) -> Stream:

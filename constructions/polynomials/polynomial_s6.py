@@ -78,6 +78,11 @@ class PolynomialBlock:
     def nonzeros(self) -> int:
         return sum(getattr(self, name).nonzeros for name in MAPS)
 
+    @property
+    def weights(self) -> int:
+        """Numbers in its matrices, zeros among them."""
+        return sum(getattr(self, name).weight.size for name in MAPS)
+
 
 # Scans: H_t = a_t·H_{t−1} + b_t over axis 1, on arrays of any kind ------------------------------------
 
@@ -190,5 +195,5 @@ def affine(rows: Sequence[dict[int, Fraction]], columns: int, bias: Sequence[Fra
 
 def _plain(number) -> int | Fraction:
     """An int where the rational is whole: object arrays stay on Python integers."""
-    exact = Fraction(number)
+    exact = number if type(number) is int else Fraction(number)
     return int(exact) if exact.denominator == 1 else exact

@@ -35,14 +35,14 @@ class PolynomialTask(NumberTask):
         rows = [[Fraction(v) for v in row] for row in x.tolist()]
         expected, slack = (np.full((ROWS, self.length, 1), np.nan) for _ in range(2))
         expected[:, -1, 0] = [float(self.asked.at(row)) for row in rows]
-        slack[:, -1, 0] = [coefficient_rounding(self.asked, self.held, row) for row in rows]
+        slack[:, -1, 0] = [float(coefficient_rounding(self.asked, self.held, row)) for row in rows]
         slack[:, -1, 0] += 2.0**-52 * np.abs(expected[:, -1, 0])
         return NumberBatch({"x": x[..., None]}, size, expected, slack)
 
 
-def coefficient_rounding(asked: Polynomial, held: Polynomial, x: list[Fraction]) -> float:
+def coefficient_rounding(asked: Polynomial, held: Polynomial, x: list[Fraction]) -> Fraction:
     """Σ |c − c̃|·|term|: how far the polynomial of the rounded coefficients can be from the one that was given."""
     kept = {m.factors: m.coefficient for m in held.monomials}
     off = tuple(replace(m, coefficient=abs(m.coefficient - kept.get(m.factors, 0))) for m in asked.monomials)
     difference = Polynomial(asked.length, abs(asked.constant - held.constant), off)
-    return float(difference.at([abs(v) for v in x]))
+    return difference.at([abs(v) for v in x])

@@ -76,7 +76,11 @@ def measured_error(j: int, k: int, slope: float, points: int = 20001) -> float:
     near = np.zeros(len(s), dtype=bool)
     for at in jumps(j, k):
         near |= (s > at - neighbourhood(slope)) & (s <= at)
-    return float(np.abs(approximation(s, j, k, slope) - wavelet(s, j, k))[~near].max(initial=0))
+    if near.all():
+        raise ValueError(
+            f"slope = {slope:g} is too small: no point of [0, 1] is outside the neighbourhoods of the jumps."
+        )
+    return float(np.abs(approximation(s, j, k, slope) - wavelet(s, j, k))[~near].max())
 
 
 def grid_error(j: int, k: int, slope: float, bins: int) -> float:

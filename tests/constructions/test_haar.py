@@ -210,3 +210,9 @@ def test_remark_1_on_mamba2(form: str) -> None:
     samples = np.random.default_rng(0).integers(-1000, 1001, (16, 4)).astype(float)
     given = numeric_stack(compiled).run({"x": samples[..., None]})[:, -1]
     assert len(compiled.blocks) == 2 and np.array_equal(given, samples @ haar_matrix(2).T)
+
+
+def test_an_error_at_no_point_is_refused():
+    """The last jump is at 1: at a slope of 10 every point is near it or near another."""
+    with pytest.raises(ValueError, match="no point of .* is outside"):
+        measured_error(0, 0, 10)

@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from compiler.errors import CompileError
-from constructions.polynomials.linear_attention import Head, HeadOnMamba, on_polynomial_s6, random_head, tokens_of
+from constructions.polynomials.linear_attention import (
+    Head,
+    HeadOnMamba,
+    _against,
+    on_polynomial_s6,
+    random_head,
+    report,
+    tokens_of,
+)
 from constructions.polynomials.polynomial_circuit import lower
 from constructions.polynomials.polynomial_s6 import torch_network
 from constructions.polynomials.polynomial_transition import Exponential, Taylor
@@ -85,3 +93,49 @@ def test_a_layer_whose_columns_are_not_constant_passes_no_constant_on():
     layer = Layer([], ["y"], write=({"one": 2},))
     with pytest.raises(CompileError, match="use the residual"):
         lower(PolynomialCircuit(["one"], ["one"], [layer, Layer([], ["z"])]))
+
+
+# Weights that float32 loses, answers that underflow -----------------------------------------------------------
+
+
+def test_answers_that_underflow_keep_the_proved_bound_and_are_counted():
+    """Products of three weights near 1e-13 are below 2^-126: relative errors are not measured."""
+    head = float_head(2, 2, 2, 0)
+    small = Head(*(1e-13 * m for m in (head.query, head.key, head.value)))
+    result = report(small, 6)["mamba"]
+    for row in (result, result["given_weights"]):
+        assert row["answers"] == row["answers_that_underflow"] == 48 and row["within_bound"]
+        assert row["largest_error_against_absolute_sum"] is None
+    model, x = HeadOnMamba(head, 6), np.random.default_rng(0).normal(size=(4, 6, 2)).astype(np.float32).astype(float)
+    row = _against(head, x, model(x), 1e-5, 1e-5)
+    assert row["answers_that_underflow"] == 0 < row["largest_error_against_absolute_sum"]
+
+
+def test_without_the_proved_bound_answers_that_underflow_are_wrong():
+    head = Head(*(1e-13 * m for m in vars(float_head(2, 2, 2, 0)).values()))
+    x = np.random.default_rng(0).normal(size=(4, 6, 2)).astype(np.float32).astype(float)
+    assert not _against(head, x, HeadOnMamba(head, 6)(x), 1e-6)["within_bound"]
+
+
+def test_answers_without_terms_are_counted():
+    head = Head(np.ones((1, 2)), np.ones((1, 2)), np.array([[1.0, 2.0], [0.0, 0.0]]))
+    x = np.ones((1, 3, 2))
+    row = _against(head, x, np.stack([head(each) for each in x]), 0.0)
+    assert (row["answers"], row["answers_without_terms"]) == (6, 3)
+    assert not _against(head, x, np.stack([head(each) for each in x]) + 1e-30, 1.0)["within_bound"]
+
+
+@pytest.mark.parametrize("weight", [1e-60, 1e-36, 1.5e-38])
+def test_a_weight_that_float32_loses_is_refused(weight):
+    head = float_head(2, 2, 2, 0)
+    head.key[1, 0] = weight
+    with pytest.raises(ValueError, match=f"a weight of the head is {weight:.3g}, .* scale the matrix"):
+        report(head, 6)
+
+
+@pytest.mark.parametrize("number, name", [(0, "W_Q"), (1, "W_K"), (2, "W_V")])
+def test_a_head_that_is_0_is_refused(number, name):
+    matrices = [*vars(float_head(2, 2, 2, 0)).values()]
+    matrices[number] = np.zeros((2, 2))
+    with pytest.raises(ValueError, match=f"{name} holds zeros only"):
+        report(Head(*matrices), 6)

@@ -11,6 +11,7 @@ import pytest
 import sympy
 
 from compiler.errors import CompileError
+from constructions.polynomials import polynomial
 from constructions.polynomials.polynomial import PolynomialModel, build, build_monomial, formula, measured, report
 from constructions.polynomials.polynomial_circuit import ALWAYS, lower
 from constructions.polynomials.polynomial_circuits import FORMS, expected_widths, padded_length, theorem2
@@ -18,6 +19,7 @@ from constructions.polynomials.polynomial_expression import parse_polynomial
 from constructions.polynomials.polynomial_terms import Monomial, Polynomial, from_terms
 from constructions.polynomials.polynomial_transition import Exponential, Squashed, Taylor
 from tests.spread import some
+from verify import forward_error
 
 EXAMPLE = "5*x1**2*x3**3 - x2 + 7"
 
@@ -104,6 +106,72 @@ def test_float_errors_keep_their_bound(form):
     for seed, p in some(enumerate(POLYNOMIALS[:30]), 0.06):
         rows = measured(build(p, form), 20, seed)
         assert set(rows) == {"float32", "float64"} and all(row["within_bound"] for row in rows.values()), str(p)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("text", ["x1*x2*x3/2**124", "x1*x2*x3*x4*x5/2**126"])
+def test_float_errors_keep_their_bound_where_float32_underflows(monkeypatch, form, text):
+    """They do not keep that of their roundings alone."""
+    model = build(parse_polynomial(text), form)
+    assert measured(model, 40, 0)["float32"]["within_bound"]
+    monkeypatch.setitem(forward_error.LEAST_NORMAL, "float32", 0.0)
+    assert not measured(model, 40, 0)["float32"]["within_bound"]
+
+
+def test_a_dtype_that_a_coefficient_underflows_is_not_run():
+    rows = measured(build(parse_polynomial("1e-60*x1")), 5, 0)
+    assert rows["float32"] == {"not_run": "a coefficient is below 2^-126"} and rows["float64"]["within_bound"]
+    rows = measured(build(parse_polynomial("1e-400*x1 + 10**400*x2")), 5, 0)
+    assert [*rows["float32"]] == [*rows["float64"]] == ["not_run"]
+
+
+def test_a_relative_error_of_no_input_is_none():
+    for text, count in (("0", 5), ("x1 + 1", 0)):
+        row = measured(build(parse_polynomial(text)), 5, 0)["float32"]
+        assert (row["inputs"], row["inputs_where_it_is_0"]) == (5, count)
+        assert (row["largest_relative_error"] is None) == (count == 5)
+
+
+def test_inputs_that_would_take_too_long_are_counted(monkeypatch):
+    model = build(parse_polynomial("x1**20"))
+    monkeypatch.setattr(polynomial, "MOST_PRODUCTS", 3 * model.products)
+    row = measured(model, 50, 0)["float64"]
+    assert (row["inputs"], row["inputs_left_out"]) == (3, 47) and row["within_bound"]
+
+
+@pytest.mark.parametrize("run", ["exactly", "majorant"])
+def test_a_network_runs_once_for_all_inputs(monkeypatch, run):
+    """Its constants, T lanes of them, are computed once: for each input it took minutes at a power of 400."""
+    batches, right = [], PolynomialModel.__call__
+    monkeypatch.setattr(
+        PolynomialModel, "__call__", lambda self, x, form="sequential": batches.append(len(x)) or right(self, x, form)
+    )
+    model, x = build(parse_polynomial("x1**3*x2 - x2/3 + 1/7")), np.array([[1, 2], [3, -4], [0, 5]])
+    answers = getattr(model, run)(x)
+    assert batches == [1]
+    if run == "exactly":
+        assert [*answers] == [model.polynomial.at([Fraction(int(v)) for v in row]) for row in x]
+    else:
+        assert answers.bound.shape == (3,)
+
+
+def test_torch_holds_a_few_inputs_at_once(monkeypatch):
+    model, x = build(parse_polynomial("x1**9 - x2")), np.random.default_rng(0).normal(size=(20, 2))
+    whole, widest, right = model.in_torch(x, "float64"), [], PolynomialModel.tokens
+    monkeypatch.setattr(polynomial, "MOST_NUMBERS", 4 * model.padded * len(model.network.blocks[1].channels))
+    monkeypatch.setattr(PolynomialModel, "tokens", lambda self, x: widest.append(len(x)) or right(self, x))
+    assert model.in_torch(x, "float64").tolist() == whole.tolist() and max(widest) <= 4
+
+
+@pytest.mark.parametrize("text, length", [("x1", 10**5), ("x99999", 0), ("x1**999*x2000", 0)])
+def test_a_network_too_large_to_run_is_refused_before_it_is_built(text, length):
+    with pytest.raises(ValueError, match="weights are built; .*--arch mamba"):
+        build(parse_polynomial(text, length))
+
+
+def test_a_position_too_far_is_refused_before_anything_is_built():
+    with pytest.raises(ValueError, match="weights are built"):
+        build_monomial(1, 2, 1, 1, 10**9)
 
 
 def test_telescoping_cancels_and_the_other_form_does_not():
@@ -202,6 +270,19 @@ def test_expressions_mean_what_they_say(text, same):
     assert parse_polynomial(text, 3) == parse_polynomial(same, 3)
 
 
+@pytest.mark.parametrize(
+    "text, exact",
+    [
+        ("1e-400", Fraction(1, 10**400)),
+        ("0.12345678901234567890123", Fraction(12345678901234567890123, 10**23)),
+        ("1_000.5e-3", Fraction(10005, 10**4)),
+    ],
+)
+def test_a_decimal_is_read_digit_by_digit(text, exact):
+    """As float64 1e-400 is 0, and the other one has 17 digits."""
+    assert parse_polynomial(f"{text}*x1 - x1/3").monomials == (Monomial(exact - Fraction(1, 3), ((1, 1),)),)
+
+
 @pytest.mark.parametrize("p", POLYNOMIALS[:60])
 def test_printing_and_parsing_are_inverse(p):
     assert parse_polynomial(str(p), p.length) == p
@@ -234,6 +315,8 @@ def test_printing_and_parsing_are_inverse(p):
         ("9**9**9", "too large"),
         ("x1**900*x1**900", "too large"),
         ("9" * 2000, "bits"),
+        ("1e-9999", "bits"),
+        ("1e-999999999", "bits"),
         ("(x1+x2+x3)**900", "terms"),
         ("x4", "raise --length to 4"),
         ("x0", "no variable"),

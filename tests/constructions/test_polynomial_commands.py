@@ -47,7 +47,19 @@ def test_polynomial_on_mamba(factors, blocks):
     assert report["float32"]["within_bound"] and report["float32"]["largest_relative_error"] <= 1e-6
 
 
-@pytest.mark.parametrize("arguments", [("x1*10**60",), ("0",), ("7", "--length", "2"), ("x1**40",), ("x1/3 - 0.1*x2",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("x1*10**60",),
+        ("1e-60*x1",),
+        ("1e-400*x1",),
+        ("1/3",),
+        ("0",),
+        ("7", "--length", "2"),
+        ("x1**40",),
+        ("x1/3 - 0.1*x2",),
+    ],
+)
 def test_unusual_polynomials_are_answered(arguments):
     assert construct("polynomial", *arguments, "--samples", "5")["proved"]
 
@@ -92,6 +104,9 @@ def test_generalization():
         (("polynomial", "x1^2"), "powers with **"),
         (("polynomial", "sin(x1)"), "no variable"),
         (("polynomial", "x1*10**60", "--arch", "mamba"), "beyond the range of float32"),
+        (("polynomial", "1e-60*x1", "--arch", "mamba"), "is too small"),
+        (("polynomial", "x20000"), "--arch mamba"),
+        (("monomial", "--power", "3", "--position", "9999999"), "--arch mamba"),
         (("monomial", "--variable", "2", "--power", "3", "--position", "2"), "at least 4"),
         (("linear-attention", "--weights", "missing.npz"), "cannot be read: no such file"),
         (("generalization", "--contraction", "1"), "between 0 and 1"),
@@ -107,8 +122,8 @@ def test_the_docs_show_what_the_script_draws(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["polynomial_figures.py", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / "polynomial_figures.py"), run_name="__main__")
     docs = (ROOT / "docs" / "polynomials.md").read_text()
-    shown = capsys.readouterr().out.strip()
-    assert shown and shown in docs and any(tmp_path.iterdir())
+    tables = capsys.readouterr().out.strip().split("\n\n")
+    assert len(tables) == 2 and all(table in docs for table in tables) and any(tmp_path.iterdir())
     for picture in tmp_path.iterdir():
         assert f"figures/{picture.name}" in docs and (ROOT / "docs" / "figures" / picture.name).stat().st_size < 200_000
 
@@ -169,6 +184,14 @@ def test_an_output_beyond_the_magnitude_is_seen(monkeypatch):
 def test_wrong_floats_of_large_coefficients_are_seen(monkeypatch, coefficient):
     monkeypatch.setattr(polynomial.PolynomialModel, "in_torch", lambda self, x, dtype: 0 * x[:, 0] + 123)
     assert fails("polynomial", f"x1*{coefficient}", "--samples", "5")
+
+
+def test_what_was_not_measured_says_so():
+    """In words for people, null for machines; it is no 0."""
+    result = CliRunner().invoke(app, ["polynomial", "0", "--arch", "mamba", "--samples", "5"])
+    assert result.exit_code == 0 and result.output.count("nothing was measured") == 2
+    floats = construct("polynomial", "0", "--arch", "mamba", "--samples", "5")["float32"]
+    assert floats["largest_relative_error"] is floats["coefficient_rounding"] is None
 
 
 def test_a_dtype_that_a_coefficient_leaves_says_so():

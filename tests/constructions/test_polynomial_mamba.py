@@ -9,6 +9,7 @@ from compiler.errors import CompileError
 from compiler.runtime import mamba_classes
 from constructions.polynomials.polynomial_expression import parse_polynomial
 from constructions.polynomials.polynomial_mamba import build_on_mamba, depth, product_tree
+from constructions.polynomials.polynomial_mamba_report import measured
 from tests.constructions.test_polynomial import POLYNOMIALS
 from tests.spread import some
 
@@ -136,6 +137,56 @@ def test_inputs_and_polynomials_beyond_the_range_are_refused():
         model(np.array([[2 * model.bound]]))
     with pytest.raises(CompileError, match="exceed|ends at"):
         build_on_mamba(parse_polynomial("x1**27"), "binary", 1024.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e-60*x1", "1e-60*x1*x2", "1e-44*x1*x2", "1.5e-38*x1", "x1 + 1e-60*x2", "x1 - 1e-400"]
+)
+def test_a_coefficient_that_float32_loses_is_refused(text):
+    with pytest.raises(ValueError, match="is too small: .* --arch s6") as refused:
+        build_on_mamba(parse_polynomial(text))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("form", ["binary", "ternary"])
+@pytest.mark.parametrize(
+    "text", ["2**60*x1", "2**80*x1*x2", "2**60*x1**3 + x2", "x1**9", "2**40*x1**5*x2", "x1/2**100"]
+)
+def test_the_bound_holds_where_numbers_underflow(text, form):
+    """Tiny inputs beside large coefficients, and powers below 2^-126: roundings alone do not explain the errors."""
+    model, rng, lost = build_on_mamba(parse_polynomial(text), form), np.random.default_rng(0), 0
+    for size in (-147, -130, -75, -70, -60, -40, -20, -14):
+        shape = (20, model.polynomial.length)
+        x = (rng.choice([-1, 1], shape) * 2.0 ** (size + rng.uniform(-2, 2, shape))).astype(np.float32)
+        for answer, row in zip(model(x), x, strict=True):
+            exact = model.polynomial.at([Fraction(float(v)) for v in row])
+            error = abs(Fraction(float(answer)) - exact)
+            assert error <= model.forward_error(row)
+            lost += error > model.forward_error(row, lost=0.0)
+    assert lost or (text, form) == ("x1**9", "ternary")  # whose factor at Δ is off by more
+
+
+def test_small_terms_are_measured():
+    """Σ|terms| is below 2^-90 on every input, and nothing underflows."""
+    row = measured(build_on_mamba(parse_polynomial("1e-30*x1**3")), 50, 0)
+    given = Fraction(1, 10**30)
+    off = abs(Fraction(float(np.float32(1e-30))) / given - 1)
+    assert row["coefficient_rounding"] == float(off) > 3e-9
+    assert (row["inputs_where_all_terms_are_0"], row["inputs_that_underflow"]) == (0, 0)
+    assert 1e-9 < row["largest_relative_error"] < 1e-6
+
+
+@pytest.mark.parametrize("text, underflow, zero", [("x1/2**126", 40, 0), ("0", 0, 40)])
+def test_what_was_not_measured_is_none_and_counted(text, underflow, zero):
+    row = measured(build_on_mamba(parse_polynomial(text)), 40, 0)
+    assert (row["inputs"], row["inputs_that_underflow"], row["inputs_where_all_terms_are_0"]) == (40, underflow, zero)
+    assert row["largest_relative_error"] is None and row["within_bound"]
+    assert row["coefficient_rounding"] == (None if zero else 0)
+
+
+def test_every_other_input_is_so_large_that_no_power_underflows():
+    row = measured(build_on_mamba(parse_polynomial("x1**1000")), 40, 0)
+    assert 10 <= row["inputs_that_underflow"] <= 20 and 1e-6 < row["largest_relative_error"] < 1e-3
 
 
 def test_the_error_of_one_product_is_what_its_docstring_counts():

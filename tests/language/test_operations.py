@@ -223,9 +223,9 @@ def test_a_matrix_acts_on_integers_and_fractions_entry_by_entry(kind: str, weigh
 
 
 def test_a_matrix_acts_on_whatever_adds_up():
-    bounds = np.array([[[Majorant(Fraction(3)), Majorant(Fraction(1, 2))]]], dtype=object)
+    bounds = np.array([[[Majorant(3.0), Majorant(0.5)]]], dtype=object)
     ((found,),) = ops.apply(ops.exact_matrix(np.array([[0.5, -2.0]])), bounds)[0]
-    assert found == Majorant(Fraction(5, 2), 0, 2)
+    assert 2.5 <= found.bound <= 2.5 * (1 + 2.0**-50) and (found.depth, found.terms) == (0, 2)
 
 
 @pytest.mark.parametrize("matrix", [np.array([[np.inf]]), np.array([[np.nan]])])
