@@ -9,23 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from verify.kernel.claims import Refused
+from verify.kernel.claims import Refused, entries
 from verify.kernel.files import Checkpoint, read, read_json
 from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
-from verify.kernel.terms import Poly, Terms
+from verify.kernel.terms import Terms
 
 NAME, VERSION = "certificate.json", 2  # 1: before states were followed and new atoms of circuit.json were compared
-_UNEXPECTED = (
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    MemoryError,
-)
+_UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
 def written(claims: Sequence[Any]) -> str:
@@ -38,44 +29,21 @@ def claims_of(path: Path) -> list[Any]:
     """The claims of a file; Unproved where it is no certificate."""
     content = read_json(path)
     version = content.get("version")
-    if set(content) != {"version", "claims"} or type(version) is not int or not 1 <= version <= VERSION:
-        raise Unproved(f"{path.name} is no certificate of version {VERSION}")
-    if version < VERSION:
-        told = f"has version {version}, and the kernel reads version {VERSION}, which has other kinds of claims"
-        raise Unproved(f"{path.name} {told}; construct prove DIR --certificate FILE writes it anew")
-    if type(content["claims"]) is not list:
-        raise Unproved(f"{path.name} lists no claims")
-    return content["claims"]
-
-
-class Unexpected(Unproved):
-    """The kernel came upon an entry of circuit.json that it did not expect, or has a fault of its own: says where."""
-
-    def __init__(self, reason: Exception):
-        last = traceback.extract_tb(reason.__traceback__)[-1]
-        super().__init__(
-            f"an entry of circuit.json is not of its kind, or the kernel is at fault: {reason!r:.200}, in {last.name} "
-            f"({Path(last.filename).name}:{last.lineno})"
-        )
+    if set(content) != {"version", "claims"} or type(version) is not int or version != VERSION:
+        told = f"is no certificate of version {VERSION}; construct prove DIR --certificate FILE writes one"
+        raise Unproved(f"{path.name} {told}")
+    return entries(content["claims"])
 
 
 @contextmanager
 def unexpected_told() -> Iterator[None]:
-    """What the kernel does not expect of a file is told, and proves nothing."""
+    """What the kernel does not expect of a file, or a fault of its own, is told with its place, and proves nothing."""
     try:
         yield
     except _UNEXPECTED as reason:
-        raise Unexpected(reason) from reason
-
-
-class _Replay:
-    """Claims one by one, in their order."""
-
-    def __init__(self, claims: Sequence[Any]):
-        self._left = iter(claims)
-
-    def __call__(self, place: str, subjects: Sequence[Poly]) -> Any:
-        return next(self._left, None)
+        last = traceback.extract_tb(reason.__traceback__)[-1]
+        told = f"{reason!r:.200}, in {last.name} ({Path(last.filename).name}:{last.lineno})"
+        raise Unproved(f"an entry of circuit.json is not of its kind, or the kernel is at fault: {told}") from reason
 
 
 def replay(directory: Path, claims: Sequence[Any]) -> Proof:
@@ -86,7 +54,8 @@ def replay(directory: Path, claims: Sequence[Any]) -> Proof:
 
 def prove(checkpoint: Checkpoint, claims: Sequence[Any]) -> Proof:
     """The same of files that have been read."""
-    proof = run(checkpoint, Terms(checkpoint.language), _Replay(claims))
+    left = iter(claims)
+    proof = run(checkpoint, Terms(checkpoint.language), lambda place, subjects: next(left, None))
     if proof.claims < len(claims):
         raise Refused(f"claim {proof.claims + 1} is used nowhere")
     return proof

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.terms import Poly, constant
 
 ONE = Fraction(1)
-MOST_ENTRIES = 1 << 26  # of a matrix
+MOST_ENTRIES, MOST_VALUES = 1 << 26, 1 << 8  # of a matrix; of a number that is gone through
 _OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
 Lanes = list[Poly]
 Decided = tuple[int, float, Poly]  # of a rule over scores: its letter, what it adds there where its flag is 1, the flag
@@ -58,25 +60,33 @@ class Circuit:
     def _inputs(self, i: int, stream: dict[str, Any]) -> list[Lanes]:
         return [self.lanes[self._before(i, k)] for k in stream["inputs"]]
 
-    def scores(self, at: int | None = None) -> list[tuple[np.ndarray, Lanes]]:
-        """The output (or a stream before it) as a sum of matrix · lanes; of rules, the scores that they decide over."""
-        i = self.data["output"] if at is None else at
-        stream = self.data["streams"][i]
+    def scores(self) -> list[tuple[np.ndarray, Poly]]:
+        """The output as a sum of lanes, each with its weight for every letter (0 beyond the output's). Of rules, the
+        scores that they decide over.
+        """
+        i = self.data["output"]
+        stream, tokens = self.data["streams"][i], self.terms.language.tokens
         if stream["operation"] == "Decide":
             _check_known(i, stream, ("tokens",))
-            return self.scores(self._before(i, stream["inputs"][0]))
+            i = self._before(i, stream["inputs"][0])
+            stream = self.data["streams"][i]
         if stream["operation"] in ("Linear", "Emit"):
             _check_known(i, stream, RULES[stream["operation"]][1])
-            return list(zip(map(matrix, stream["attributes"]["matrices"]), self._inputs(i, stream), strict=True))
-        lanes = self._read(i, stream)
-        return [(np.eye(len(lanes)), lanes)]
+            matrices, inputs = list(map(matrix, stream["attributes"]["matrices"])), self._inputs(i, stream)
+        else:
+            inputs = [self._read(i, stream)]
+            matrices = [np.eye(len(inputs[0]))]
+        if len({len(m) for m in matrices}) != 1 or len(matrices[0]) > tokens:
+            raise Unproved(f"the matrices of the output have different heights, or more than {tokens} letters")
+        parts = zip(matrices, inputs, strict=True)
+        return [(np.pad(w, (0, tokens - len(w))), p) for m, x in parts for w, p in zip(m.T, x, strict=True)]
 
     def rules(self) -> list[tuple[int, Poly]]:
         """(token, flag) of each rule over the scores: the first one whose flag is 1 decides."""
         i, stream = self.data["output"], self.data["streams"][self.data["output"]]
         if stream["operation"] != "Decide":
             return []
-        held = [self.flag("a rule", *self.lanes[self._before(i, k)]) for k in stream["inputs"][1:]]
+        held = [self.flag("a rule", *lanes) for lanes in self._inputs(i, stream)[1:]]
         return list(zip(map(natural, stream["attributes"]["tokens"]), held, strict=True))
 
     def _before(self, i: int, k: Any) -> int:
@@ -99,13 +109,25 @@ class Circuit:
             self.ledger.until(place, [p], check)
         return p
 
-    def above(self, p: Poly) -> Poly:
-        """[p > 0], for p is a multiple of 2^e, e <= 0: (relu(p) − relu(p − 2^e)) / 2^e."""
-        if not p.terms:
-            return p
-        step = Fraction(2) ** min(p.unit, 0)
-        less = self.terms.relu(self.sum((ONE, p), (-step, constant(1))))
-        return self.sum((1 / step, self.terms.relu(p)), (-1 / step, less))
+    def ramp(self, p: Poly, k: Fraction) -> Poly:
+        """max(p − k, 0)."""
+        return self.terms.relu(self.sum((ONE, p), (-k, constant(1))))
+
+    def function(self, place: str, p: Poly, first: int, values: Sequence[Any]) -> Poly:
+        """values[j] at first + j; p is whole. Beyond, the first and the last of them."""
+        if p.unit < 0:
+            raise Unproved(f"{place}: a number that is not whole")
+        y = list(map(Fraction, values))
+        slopes = pairwise([Fraction(0), *(b - a for a, b in pairwise(y)), Fraction(0)])
+        ramps = [(b - a, self.ramp(p, Fraction(first + j))) for j, (a, b) in enumerate(slopes) if a != b]
+        return self.sum((y[0], constant(1)), *ramps)
+
+    def numbers(self, place: str, p: Poly) -> range:
+        """What a whole number may be."""
+        lo, hi = self.terms.range(p)
+        if p.unit < 0 or hi - lo > MOST_VALUES:
+            raise Unproved(f"{place}: a number that is not whole, or one of more than {MOST_VALUES}")
+        return range(int(lo), int(hi) + 1)
 
     def sum(self, *parts: tuple[Fraction, Poly]) -> Poly:
         return self.terms.add(parts)
@@ -139,9 +161,7 @@ def matrix(data: dict[str, Any]) -> np.ndarray:
         numbers = np.ldexp(values.astype(float), data["exponent"]).tolist()
     else:
         raise Unproved("a matrix of circuit.json in a form that the kernel does not read")
-    if any(type(c) is not int or not 0 <= c < width for _, c in at) or any(
-        a >= b for a, b in zip(at[:-1], at[1:], strict=True)
-    ):
+    if at != sorted(set(at)) or any(type(c) is not int or not 0 <= c < width for _, c in at):
         raise Unproved("a matrix has an entry outside of it, or not in its order")
     for (r, c), v in zip(at, numbers, strict=True):
         found[r, c] = v
@@ -167,10 +187,7 @@ def _each(function: Callable[..., Poly], *operands: Lanes) -> Lanes:
 
 
 def _embed(r: Circuit, place: str, a: dict) -> Lanes:
-    table = matrix(a["table"])
-    if len(table) != r.terms.language.tokens:
-        raise Unproved(f"{place}: an embedding of {len(table)} letters")
-    return [r.terms.of_letter([dyadic(x) for x in column]) for column in table.T]
+    return [r.terms.of_letter(list(map(dyadic, column))) for column in matrix(a["table"]).T]
 
 
 def _linear(r: Circuit, place: str, a: dict, *inputs: Lanes) -> Lanes:
@@ -185,65 +202,100 @@ def _compare(r: Circuit, place: str, a: dict, x: Lanes, y: Lanes) -> Lanes:
     up, down, const = map(Fraction, _RELATIONS[a["relation"]])
 
     def one(p: Poly, q: Poly) -> Poly:
-        left, right = r.sum((ONE, p), (-ONE, q)), r.sum((ONE, q), (-ONE, p))
-        return r.sum((up, r.above(left)), (down, r.above(right)), (const, constant(1)))
+        left = r.sum((ONE, p), (-ONE, q))
+        units = Fraction(2) ** -min(left.unit, 0)  # so many of it are whole
+        more, less = (r.function(place, r.sum((sign * units, left)), 0, (0, 1)) for sign in (1, -1))
+        return r.sum((up, more), (down, less), (const, constant(1)))
 
     return _each(one, x, y)
 
 
 def _memory(r: Circuit, place: str, a: dict, value: Lanes, key: Lanes, query: Lanes, *when: Lanes) -> Lanes:
     """What is read: Σ over the slots of query · what is held. Of policy once the sum: that is what it holds where no
-    slot is written twice. last: each slot is a latch.
+    slot is written twice. last: each slot is a latch. first: of one-hot keys, what is stored where 2w − n is 1: w is
+    whether something is written, n how often the key was (lemma of first writes; Identities.first_writes_of_a_key).
     """
-    if a["policy"] not in ("sum", "once", "last") or a.get("skip", 0) not in (0, "0") or len(key) != len(query):
+    if (
+        a["policy"] not in ("sum", "once", "first", "last")
+        or a.get("skip", 0) not in (0, "0")
+        or len(key) != len(query)
+    ):
         raise Unproved(f"{place}: a memory that the kernel has no rule for")
     flags = [r.flag(place, f) for lanes in when for f in lanes]
     if len(flags) > 1:
         raise Unproved(f"{place}: a memory with several conditions")
     keys = [r.terms.product(k, f) for k in key for f in flags] if flags else key
+    if a["policy"] == "first":
+        _flags(r, place, [*key, _total(r, key)])
+        before = [(-ONE, r.terms.product(k, r.terms.sum(n))) for k, n in zip(key, keys, strict=True)]
+        first = r.terms.relu(r.sum((Fraction(2), flags[0] if flags else constant(1)), *before))
+        keys = [r.terms.product(k, first) for k in key]
     if a["policy"] == "last":
         keys = [r.flag(place, k) for k in keys]
         held = [[r.terms.latch(v, k) for k in keys] for v in value]
     else:
         held = [[r.terms.sum(r.terms.product(v, k)) for k in keys] for v in value]
-    return [r.sum(*((ONE, r.terms.product(h, q)) for h, q in zip(row, query, strict=True))) for row in held]
+    return [_total(r, [r.terms.product(h, q) for h, q in zip(row, query, strict=True)]) for row in held]
 
 
-def _count(r: Circuit, place: str, a: dict, when: Lanes, reset: Lanes) -> Lanes:
-    """How often the one flag was 1 after the other one last was."""
-    _flags(r, place, when, reset)
-    return _each(r.terms.count, when, reset)
+def _or(r: Circuit, place: str, a: dict, *flags: Lanes) -> Lanes:
+    one = lambda p, q: r.sum((ONE, p), (ONE, q), (-ONE, r.terms.product(p, q)))
+    return _each(one, *_flags(r, place, *flags))
 
 
-def _latch(r: Circuit, place: str, a: dict, value: Lanes, when: Lanes) -> Lanes:
-    return [r.terms.latch(v, r.flag(place, flag)) for flag in when for v in value]
+def _total(r: Circuit, lanes: Lanes) -> Poly:
+    return r.sum(*((ONE, p) for p in lanes))
 
 
-def _min(r: Circuit, p: Poly, q: Poly) -> Poly:
-    return r.sum((ONE, p), (-ONE, r.terms.relu(r.sum((ONE, p), (-ONE, q)))))
+def _more(r: Circuit, p: Poly, q: Poly) -> Poly:
+    """How much p is more than q, 0 where it is less."""
+    return r.terms.relu(r.sum((ONE, p), (-ONE, q)))
 
 
 def _one_hot_of(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
-    """[x = j] of a whole number, as a difference of three ramps."""
     (p,) = x
-    if p.unit < 0:
-        raise Unproved(f"{place}: a number that is not whole")
-    ramp = lambda j: r.terms.relu(r.sum((ONE, p), (Fraction(-j), constant(1))))
-    return [r.sum((ONE, ramp(j - 1)), (Fraction(-2), ramp(j)), (ONE, ramp(j + 1))) for j in range(a["n"])]
+    return [r.function(place, p, j - 1, (0, 1, 0)) for j in range(natural(a["n"]))]
+
+
+def _lookup(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
+    """The entry of a table at a number, 0 beyond it; at a letter, which comes as a one-hot."""
+    if a["symbols"]:
+        return [r.sum(*((Fraction(v), p) for v, p in zip(a["table"], x, strict=True)))]
+    (p,) = x
+    return [r.function(place, p, -1, (0, *a["table"], 0))]
+
+
+def _divide(r: Circuit, place: str, a: dict, x: Lanes, part: int = 0) -> Lanes:
+    """The quotient (part 0) or the rest (part 1)."""
+    of = lambda p: r.numbers(place, p)
+    return [r.function(place, p, of(p)[0], [divmod(j, natural(a["divisor"]))[part] for j in of(p)]) for p in x]
+
+
+def _running_max(r: Circuit, place: str, a: dict, value: Lanes, when: Lanes) -> Lanes:
+    """0 before there was a number; then the least that there may be (0 if that is more), and 1 for each number above it
+    that was reached.
+    """
+
+    def one(p: Poly, flag: Poly) -> Poly:
+        numbers = r.numbers(place, p)
+        least, most = min(numbers[0], 0), numbers[-1]
+        above = [r.terms.product(flag, r.function(place, p, v, (0, 1))) for v in range(least, most)]
+        latches = [r.terms.latch(constant(1), f) for f in (flag, *above)]
+        return r.sum(*zip((Fraction(least), *[ONE] * len(above)), latches, strict=True))
+
+    return _each(one, value, *_flags(r, place, when))
 
 
 def _clip(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     lo, hi = Fraction(a["lo"]), Fraction(a["hi"])
     if lo > hi:
         raise Unproved(f"{place}: it clips to what is at least {lo} and at most {hi}")
-    bent = lambda p, k: r.terms.relu(r.sum((ONE, p), (-k, constant(1))))
-    return [r.sum((lo, constant(1)), (ONE, bent(p, lo)), (-ONE, bent(p, hi))) for p in x]
+    return [r.sum((lo, constant(1)), (ONE, r.ramp(p, lo)), (-ONE, r.ramp(p, hi))) for p in x]
 
 
 def _select(r: Circuit, place: str, a: dict, flag: Lanes, yes: Lanes, no: Lanes) -> Lanes:
-    for f in flag:
-        r.flag(place, f)
-    return _each(lambda f, y, n: r.sum((ONE, n), (ONE, r.terms.product(f, r.sum((ONE, y), (-ONE, n))))), flag, yes, no)
+    one = lambda f, y, n: r.sum((ONE, n), (ONE, r.terms.product(f, r.sum((ONE, y), (-ONE, n)))))
+    return _each(one, *_flags(r, place, flag), yes, no)
 
 
 def _flags(r: Circuit, place: str, *operands: Lanes) -> Sequence[Lanes]:
@@ -263,14 +315,20 @@ RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Clip": (_clip, ("lo", "hi")),
     "Compare": (_compare, ("relation",)),
     "And": (lambda r, place, a, *x: _each(r.terms.product, *_flags(r, place, *x)), ()),
+    "Or": (_or, ()),
     "Not": (lambda r, place, a, x: [r.sum((ONE, constant(1)), (-ONE, p)) for p in _flags(r, place, x)[0]], ()),
     "Select": (_select, ()),
+    "SameSymbol": (lambda r, place, a, *x: [_total(r, _each(r.terms.product, *_flags(r, place, *x)))], ()),
     "OneHotOf": (_one_hot_of, ("n",)),
-    "Min": (lambda r, place, a, x, y: _each(lambda p, q: _min(r, p, q), x, y), ()),
-    "Max": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (ONE, q), (-ONE, _min(r, p, q))), x, y), ()),
+    "Lookup": (_lookup, ("table", "symbols")),
+    "FloorDivide": (_divide, ("divisor",)),
+    "Modulo": (partial(_divide, part=1), ("divisor",)),
+    "Min": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (-ONE, _more(r, p, q))), x, y), ()),
+    "Max": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (ONE, _more(r, q, p))), x, y), ()),
     "Multiply": (lambda r, place, a, x, y: _each(r.terms.product, x, y), ()),
     "Cumsum": (lambda r, place, a, x: [r.terms.sum(p) for p in x], ()),
-    "Count": (_count, ()),
-    "Latch": (_latch, ()),
+    "RunningMax": (_running_max, ()),
+    "Count": (lambda r, place, a, *x: _each(r.terms.count, *_flags(r, place, *x)), ()),
+    "Latch": (lambda r, place, a, v, when: [r.terms.latch(x, f) for f in _flags(r, place, when)[0] for x in v], ()),
     "MemoryRead": (_memory, ("policy", "writes", "skip")),
 }

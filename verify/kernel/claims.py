@@ -18,33 +18,27 @@ Numbers are naturals (a cut may be below 0), or reduced fractions "a/b".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from verify.kernel.cases import Cases, Grid, Parts
-from verify.kernel.facts import Fact, Ranged, closer
+from verify.kernel.facts import Fact, Known, Ranged, closer
 from verify.kernel.floats import Unproved
 from verify.kernel.rules import ranged, same, total
 from verify.kernel.situations import Situations
 from verify.kernel.terms import Poly, Terms, short
 
-F = TypeVar("F", bound=Fact)
 NextClaim = Callable[[str, Sequence[Poly]], Any]
 _FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
 MOST_DIGITS = 400
 MOST_LAG = 1 << 12  # cases hold a number for each position up to the farthest that is read
 
 
-def natural(entry: Any) -> int:
-    if type(entry) is not int or entry < 0 or entry >= 10**MOST_DIGITS:
-        raise Unproved(f"{entry!r:.40} is no natural number")
-    return entry
-
-
-def positions_back(entry: Any) -> int:
-    if natural(entry) > MOST_LAG:
-        raise Unproved(f"{entry!r:.40} positions back is farther than {MOST_LAG}")
+def natural(entry: Any, most: int = 10**MOST_DIGITS) -> int:
+    if type(entry) is not int or not 0 <= entry <= most:
+        raise Unproved(f"{entry!r:.40} is no natural number, or too large")
     return entry
 
 
@@ -58,12 +52,10 @@ def fraction(entry: Any) -> Fraction:
     """A natural number, or a reduced fraction that is none."""
     if type(entry) is int:
         return Fraction(natural(entry))
-    if type(entry) is not str or len(entry) > MOST_DIGITS or not _FRACTION.fullmatch(entry):
-        raise Unproved(f"{entry!r:.40} is no natural number and no fraction")
-    found = Fraction(entry)
-    if str(found) != entry or found.denominator == 1:
-        raise Unproved(f"{entry!r:.40} is not reduced")
-    return found
+    known = type(entry) is str and len(entry) <= MOST_DIGITS and _FRACTION.fullmatch(entry)
+    if not known or str(Fraction(entry)) != entry:
+        raise Unproved(f"{entry!r:.40} is no natural number and no reduced fraction")
+    return Fraction(entry)
 
 
 def entries(entry: Any, count: int | None = None) -> list:
@@ -80,7 +72,7 @@ def atom(terms: Terms, entry: Any) -> int:
 
 def parts_of(terms: Terms, entry: Any) -> list[Parts]:
     rows = [entries(row, 3) for row in entries(entry)]
-    return [Parts(atom(terms, a), positions_back(lag), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
+    return [Parts(atom(terms, a), natural(lag, MOST_LAG), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
 
 
 def cases_of(terms: Terms, entry: Any) -> Callable[[Poly], Cases]:
@@ -103,20 +95,21 @@ def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
     return fraction(cost), [fraction(x) for x in entries(heights)], found
 
 
-def make_fact(terms: Terms, number: int, claim: Any, subjects: Mapping[str, Poly]) -> Ranged:
+def make_fact(terms: Terms, number: int, claim: Any, subjects: Sequence[Poly]) -> Ranged:
     """The fact of a claim on a polynomial, which is known from then on."""
     if not entries(claim):
         raise Unproved("it is empty")
     kind, *rest = claim
     if kind in ("cut", "follow"):
-        if not rest or type(rest[0]) is not str or rest[0] not in subjects:
+        named = {short(terms.name(q)): q for q in (p.primitive[1] for p in subjects if not p.constant)}
+        if not rest or type(rest[0]) is not str or rest[0] not in named:
             raise Unproved(f"{rest[:1]!r:.40} names no polynomial that is needed here")
-        p = subjects[rest[0]]
+        p = named[rest[0]]
         return _known(terms.ranged, p.key, ranged(number, p, cases_of(terms, [kind, *rest[1:]])))
     if kind == "total":
         name, rows, parts, potential = entries(rest, 4)
         each = (entries(row, 3) for row in entries(rows))
-        majorant = [(atom(terms, a), positions_back(lag), natural(w)) for a, lag, w in each]
+        majorant = [(atom(terms, a), natural(lag, MOST_LAG), natural(w)) for a, lag, w in each]
         which, fall = atom(terms, name), potential_of(potential)
         return _known(terms.totals, which, total(terms, number, which, majorant, parts_of(terms, parts), fall))
     raise Unproved(f"{kind!r:.40} is no rule that this place needs")
@@ -144,7 +137,7 @@ class Ledger:
         self, place: str, subjects: Sequence[Poly], check: Callable[[], Any], make: Callable | None = None
     ) -> Any:
         """What `check` returns once it holds. make: (number, claim) to a fact, of the rule that only this place has."""
-        named: dict[str, Poly] | None = None
+        of_claim = make or (lambda number, claim: make_fact(self.terms, number, claim, subjects))
         while True:
             try:
                 return check()
@@ -152,67 +145,63 @@ class Ledger:
                 claim = self._next(place, subjects)
                 if claim is None:
                     raise
-                if named is None:
-                    named = {short(self.terms.name(q)): q for q in (p.primitive[1] for p in subjects if not p.constant)}
-                try:
-                    self._apply(claim, named, make)
-                except Unproved as refused:
-                    number = len(self.claims)
-                    raise Refused(f"claim {number} is refused: {refused}; it stands where {reason}") from refused
+                self._add(claim, of_claim, f"where {reason}")
 
-    def _apply(self, claim: Any, named: Mapping[str, Poly], make: Callable | None) -> None:
-        number = len(self.claims) + 1
+    def _add(self, claim: Any, make: Callable[[int, Any], Fact], where: str) -> None:
         self.claims.append(claim)
-        of_place = make is not None and type(claim) is list and claim[:1] not in (["cut"], ["follow"], ["total"])
-        self.facts.append(make(number, claim) if make and of_place else make_fact(self.terms, number, claim, named))
+        try:
+            self.facts.append(make(len(self.claims), claim))
+        except Unproved as refused:
+            raise Refused(f"claim {len(self.claims)} is refused: {refused}; it stands {where}") from refused
 
     def single(
         self,
         place: str,
         subjects: Sequence[Poly],
         kind: str,
-        make: Callable[[int, Any], F],
-        check: Callable[[F], None] = lambda fact: None,
-    ) -> F:
-        """The one fact of the rule that only this place has, once `check` holds of it. make: (number, the claim's
-        entries behind its kind) to the fact.
+        count: int,
+        make: Callable[..., Known],
+        check: Callable[[Any], None] = lambda value: None,
+    ) -> Any:
+        """What the rule gives that only this place has, once `check` holds of it. make: (number, the claim's entries
+        behind its kind, so many) to the fact.
         """
-        found: list[F] = []
+        found: list[Known] = []
 
-        def of_claim(number: int, claim: list[Any]) -> F:
-            if claim[:1] != [kind] or found:
+        def of_claim(number: int, claim: Any) -> Fact:
+            if entries(claim)[:1] != [kind]:
+                return make_fact(self.terms, number, claim, subjects)
+            if found:
                 raise Unproved(f"{place} needs one claim of the kind {kind!r}")
-            found.append(make(number, claim[1:]))
+            found.append(make(number, *entries(claim, 1 + count)[1:]))
             return found[0]
 
-        def held() -> F:
+        def held() -> Any:
             if not found:
                 raise Unproved(f"{place}: no claim of the kind {kind!r}")
-            check(found[0])
-            return found[0].read()
+            check(found[0].value)
+            return found[0].read().value
 
         return self.until(place, subjects, held, of_claim)
 
     def compare(self, place: str, new: Sequence[int]) -> None:
         """Claims say which of these new atoms equal earlier ones, which then stand in their place, up to ["new"]."""
-        while True:
-            claim, number = self._next(place, [Poly({((a, 0),): Fraction(1)}) for a in new]), len(self.claims) + 1
+        subjects = [Poly({((a, 0),): Fraction(1)}) for a in new]
+        while (claim := self._next(place, subjects)) != ["new"]:
             if claim is None:
                 raise Unproved(f"{place}: no claim says whether it is new")
-            self.claims.append(claim)
-            if claim == ["new"]:
-                return
-            try:
-                kind, name, other, how = entries(claim, 4)
-                sign = -1 if type(other) is str and other[:1] == "-" else 1
-                one = atom(self.terms, name)
-                two = None if other is None else atom(self.terms, other if sign > 0 else other[1:])
-                if kind != "same" or one not in new or one in self.terms.equal or two in self.terms.equal:
-                    raise Unproved("it compares no new atom with one that still stands")
-                self.terms.equal[one] = same(self.terms, number, one, two, sign, cases_of(self.terms, how))
-                self.facts.append(self.terms.equal[one])
-            except Unproved as refused:
-                raise Refused(f"claim {number} is refused: {refused}; it stands at {place}") from refused
+            self._add(claim, partial(self._same, new), f"at {place}")
+        self.claims.append(claim)
+
+    def _same(self, new: Sequence[int], number: int, claim: Any) -> Fact:
+        kind, name, other, how = entries(claim, 4)
+        sign = -1 if type(other) is str and other[:1] == "-" else 1
+        one = atom(self.terms, name)
+        two = None if other is None else atom(self.terms, other if sign > 0 else other[1:])
+        if kind != "same" or one not in new or one in self.terms.equal or two in self.terms.equal:
+            raise Unproved("it compares no new atom with one that still stands")
+        self.terms.equal[one] = same(self.terms, number, one, two, sign, cases_of(self.terms, how))
+        return self.terms.equal[one]
 
     def check_used(self) -> None:
         """Every claim was needed."""

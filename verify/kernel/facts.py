@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 
 class Cell(NamedTuple):
@@ -46,10 +45,6 @@ class Ranged(Fact):
 
     cells: tuple[Cell, ...]
 
-    @property
-    def ends(self) -> tuple[int, int]:
-        return ends(self.cells)
-
 
 @dataclass(eq=False)
 class Same(Fact):
@@ -60,26 +55,7 @@ class Same(Fact):
 
 
 @dataclass(eq=False)
-class Answered(Fact):
-    """At every position that asks, the right letter scores highest."""
+class Known(Fact):
+    """What the rule that only one place has gives there (`rules.py`)."""
 
-
-@dataclass(eq=False)
-class Absorbed(Fact):
-    """A norm divides by `divisor`, a power of two, exactly."""
-
-    divisor: Fraction
-
-
-@dataclass(eq=False)
-class Occurrences(Fact):
-    """most: how often each of some letters can stand in a sequence."""
-
-    most: list[Fraction]
-
-
-@dataclass(eq=False)
-class Weighed(Fact):
-    """What the last rule over scores adds to the score of its token."""
-
-    weight: Fraction
+    value: Any

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import LEAST, Unproved
+from verify.kernel.floats import FLOAT32, FORMATS, Format, Unproved, exponents
 from verify.kernel.language import Language, parse
 
 MOST_BYTES, MOST_WEIGHTS = 1 << 25, 1 << 28  # bytes of a JSON file, and of model.safetensors
-MOST_LAYERS, MOST_CHUNK = 1 << 12, 256  # of a chunk the library's scan holds the square for every head and column
+# Of a size; of a chunk the library's scan holds the square for every head and column.
+MOST = {"num_hidden_layers": 1 << 12, "chunk_size": 1 << 8}
 _FIXED = {"hidden_act": "silu", "pad_vocab_size_multiple": 1, "residual_in_fp32": True, "tie_word_embeddings": False}
-_FIXED |= {"use_bias": False, "use_conv_bias": True, "dtype": "float32"}
+_FIXED |= {"use_bias": False, "use_conv_bias": True}
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}
 _SIZES = ("conv_kernel", "hidden_size", "intermediate_size", "num_hidden_layers", "state_size", "vocab_size", "expand")
 _OF_CLASS = {"mamba": ("time_step_rank",), "mamba2": ("chunk_size", "head_dim", "n_groups", "num_heads")}
@@ -34,8 +35,9 @@ _PROMISE = {"language", "length", "description", "dtype", "stop", "level"}
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """tensors: float64 arrays by name, of float32 numbers. task: the claim of the manifest, None where it has none."""
+    """tensors: float64 arrays by name, of numbers of the format. task: the manifest's claim, None where it has none."""
 
+    form: Format
     config: dict[str, Any]
     tensors: dict[str, np.ndarray]
     language: Language
@@ -48,27 +50,25 @@ def read(directory: Path) -> Checkpoint:
     try:
         if (directory / "adapter_config.json").exists():
             raise Unproved("adapter_config.json: transformers would add its weights to the model")
-        manifest, circuit = (
-            read_json(directory / "construction.json"),
-            read_json(directory / "circuit.json", exact=True),
-        )
-        config = check_config(read_json(directory / "config.json"))
-        promise = manifest["promise"]
+        manifest = read_json(directory / "construction.json")
+        circuit, promise = read_json(directory / "circuit.json", exact=True), manifest["promise"]
+        form = FORMATS[promise["dtype"]]
+        config = check_config(read_json(directory / "config.json"), form)
         if manifest.get("format_version", 2) != 2 or circuit["version"] != 1:
             raise Unproved("construction.json or circuit.json has a version that the kernel does not read")
-        if set(promise) - _PROMISE or promise.get("level", "bit-exact") != "bit-exact" or promise["dtype"] != "float32":
-            raise Unproved("the promise is not one of bit-exact answers in float32")
+        if set(promise) - _PROMISE or promise.get("level", "bit-exact") != "bit-exact":
+            raise Unproved("the promise is not one of bit-exact answers")
         if any(circuit["promise"][name] != promise[name] for name in ("language", "length")):
             raise Unproved("circuit.json and construction.json promise different input languages")
         language = parse(promise)
         if not language.tokens == len(circuit["alphabet"]) <= config["vocab_size"]:
             raise Unproved("language, alphabet and vocabulary have different sizes")
-        tensors = read_tensors(directory / "model.safetensors", shapes(config))
+        tensors = read_tensors(directory / "model.safetensors", shapes(config), form)
     except (KeyError, TypeError, AttributeError) as reason:
         raise Unproved(f"the files are not a checkpoint's: {reason!r:.200}") from reason
     except OSError as reason:
         raise Unproved(f"{reason.filename} cannot be read: {reason.strerror}") from reason
-    return Checkpoint(config, tensors, language, circuit, manifest.get("task"))
+    return Checkpoint(form, config, tensors, language, circuit, manifest.get("task"))
 
 
 def check_file(path: Path, most: int) -> None:
@@ -85,13 +85,10 @@ def read_json(path: Path, exact: bool = False) -> Any:
     exact: nor decimals that float64 rounds, such as 0.1 or 9007199254740993.0.
     """
     check_file(path, MOST_BYTES)
-    try:
-        return parse_json(path.read_text("utf-8"), exact)
-    except (ValueError, RecursionError) as reason:
-        raise Unproved(f"{path.name} is not JSON: {reason!s:.200}") from reason
+    return parse_json(path.name, path.read_bytes(), exact)
 
 
-def parse_json(text: str, exact: bool = False) -> dict[str, Any]:
+def parse_json(name: str, raw: bytes, exact: bool = False) -> dict[str, Any]:
     def unique(pairs: list) -> dict:
         if len(dict(pairs)) < len(pairs):
             raise ValueError("a key stands twice")
@@ -104,45 +101,35 @@ def parse_json(text: str, exact: bool = False) -> dict[str, Any]:
             raise ValueError(f"float64 does not hold {number[:20]}; write it as a fraction")
         return float(number)
 
-    content = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    try:
+        content = json.loads(raw.decode("utf-8"), object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    except (ValueError, RecursionError) as reason:
+        raise Unproved(f"{name} is not JSON: {reason!s:.200}") from reason
     if not isinstance(content, dict):
-        raise ValueError("it holds no object")
+        raise Unproved(f"{name} is not JSON of one object")
     return content
 
 
-def check_config(config: dict[str, Any]) -> dict[str, Any]:
+def check_config(config: dict[str, Any], form: Format) -> dict[str, Any]:
     """A config of a class whose equations the kernel knows, every entry that changes them as they say."""
     kind = config.get("model_type")
     if kind not in _CLASSES or config.get("architectures") != [_CLASSES[kind]]:
         raise Unproved(f"the config has model_type {kind!r:.60}, and the kernel knows {', '.join(_CLASSES)}")
     sizes = (*_SIZES, *_OF_CLASS[kind])
     for key in sizes:
-        if type(config.get(key)) is not int or not 1 <= config[key] < 1 << 24:
-            raise Unproved(f"the config has {key} = {config.get(key)!r:.60}")
-    expected = _FIXED | {"intermediate_size": config["expand"] * config["hidden_size"]}
+        if type(config.get(key)) is not int or not 1 <= config[key] <= MOST.get(key, 1 << 24):
+            raise Unproved(f"the config has {key} = {config.get(key)!r:.60}, and {MOST.get(key, 1 << 24)} is the most")
+    expected = _FIXED | {"dtype": form.name, "intermediate_size": config["expand"] * config["hidden_size"]}
     if kind == "mamba2":
         expected["num_heads"] = config["intermediate_size"] // config["head_dim"]
         if config["intermediate_size"] % (config["head_dim"] * config["n_groups"]):
             raise Unproved("the heads do not divide into the groups")
-        if config["chunk_size"] > MOST_CHUNK:
-            raise Unproved(f"the config has chunk_size = {config['chunk_size']}, and {MOST_CHUNK} is the most")
-    if config["num_hidden_layers"] > MOST_LAYERS:
-        raise Unproved(f"the config has {config['num_hidden_layers']} layers, and the kernel reads {MOST_LAYERS}")
     for key, value in expected.items():
         if type(config.get(key)) is not type(value) or config[key] != value:
             raise Unproved(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r}")
     epsilon = config.get("layer_norm_epsilon")
-    if type(epsilon) is not float or not 2.0**LEAST <= epsilon < 1:
+    if type(epsilon) is not float or not 2.0**FLOAT32.least <= epsilon < 1:
         raise Unproved(f"the config has layer_norm_epsilon = {epsilon!r:.60}")
-    _check_idle(config)
-    known = {*sizes, *expected, *_IDLE, "architectures", "layer_norm_epsilon", "model_type", "time_step_rank"}
-    known |= {"time_step_limit"} if kind == "mamba2" else set()
-    if set(config) - known:
-        raise Unproved(f"the config has an entry {min(set(config) - known)!r:.60} that the kernel does not know")
-    return config
-
-
-def _check_idle(config: dict[str, Any]) -> None:
     for key, kinds in _IDLE.items():
         found = config.get(key)
         if key in config and type(found) not in kinds or type(found) is list and any(type(i) is not int for i in found):
@@ -150,6 +137,11 @@ def _check_idle(config: dict[str, Any]) -> None:
     rank = config.get("time_step_rank", "auto")
     if rank != "auto" and type(rank) is not int:
         raise Unproved(f"the config has time_step_rank = {rank!r:.60}")
+    known = {*sizes, *expected, *_IDLE, "architectures", "layer_norm_epsilon", "model_type", "time_step_rank"}
+    known |= {"time_step_limit"} if kind == "mamba2" else set()
+    if set(config) - known:
+        raise Unproved(f"the config has an entry {min(set(config) - known)!r:.60} that the kernel does not know")
+    return config
 
 
 def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -173,17 +165,14 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def read_tensors(path: Path, expected: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], form: Format = FLOAT32) -> dict[str, np.ndarray]:
     """Every tensor. The format: 8 bytes length, a JSON header, raw bytes that the tensors fill without a gap."""
     check_file(path, MOST_WEIGHTS)
     raw = path.read_bytes()
     length = int.from_bytes(raw[:8], "little")
     if not 2 <= length <= min(len(raw) - 8, MOST_BYTES):
         raise Unproved(f"{path.name} has a header of {length} bytes in a file of {len(raw)}")
-    try:
-        header = parse_json(raw[8 : 8 + length].decode("utf-8"))
-    except (ValueError, RecursionError) as reason:
-        raise Unproved(f"{path.name} has no safetensors header: {reason!s:.200}") from reason
+    header = parse_json(f"the header of {path.name}", raw[8 : 8 + length])
     header.pop("__metadata__", None)
     if set(header) != set(expected):
         raise Unproved(f"{path.name} lacks or adds the tensors {sorted(set(header) ^ set(expected))[:3]}")
@@ -193,21 +182,24 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]]) -> dict[str, 
         first, last = entry["data_offsets"]
         sizes = [*entry["shape"], first, last]
         if entry["dtype"] != "F32" or tuple(entry["shape"]) != shape or any(type(i) is not int for i in sizes):
-            raise Unproved(
-                f"{name} has shape {entry['shape']!r:.60} in {entry['dtype']!r:.20}, expected {shape} in F32"
-            )
+            raise Unproved(f"{name} is {entry['dtype']!r:.20} of {entry['shape']!r:.60}, expected 'F32' of {shape}")
         if not 0 <= first <= last <= len(raw) - 8 - length or last - first != 4 * prod(shape):
             raise Unproved(f"{name} does not lie within the file")
         spans.append((first, last))
-        found[name] = numbers(name, np.frombuffer(raw[8 + length + first : 8 + length + last], "<f4")).reshape(shape)
+        values = np.frombuffer(raw[8 + length + first : 8 + length + last], "<f4")
+        found[name] = numbers(name, values, form).reshape(shape)
     spans.sort()
     if [0, *(last for _, last in spans)] != [*(first for first, _ in spans), len(raw) - 8 - length]:
         raise Unproved(f"the tensors of {path.name} overlap, or leave bytes between them")
     return found
 
 
-def numbers(name: str, values: np.ndarray) -> np.ndarray:
-    """float32 numbers as float64, finite and not denormal: some backends read denormals as 0."""
-    if not np.isfinite(values).all() or ((values != 0) & (np.abs(values) < 2.0**-126)).any():
-        raise Unproved(f"{name} has an entry that is not finite, or denormal")
+def numbers(name: str, values: np.ndarray, form: Format) -> np.ndarray:
+    """float32 numbers as float64, finite and of the format, without those that some backends read as 0."""
+    held = values[values != 0].astype(np.float64)
+    if not (np.abs(held) <= form.largest).all():
+        raise Unproved(f"{name} has an entry that is not finite, or beyond what {form.name} holds")
+    unit = exponents(held)
+    if ((unit < form.least) | (np.abs(held) > np.ldexp(float(form.units), unit))).any():
+        raise Unproved(f"{name} has an entry that {form.name} does not hold, or that is denormal")
     return values.astype(np.float64)

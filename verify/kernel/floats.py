@@ -1,8 +1,9 @@
-"""What the kernel takes as given of float32 and of exp, silu, softplus (docs/proofs.md, what it rests on)."""
+"""What the kernel takes as given of float formats and of exp, silu, softplus (docs/proofs.md, what it rests on)."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -12,14 +13,42 @@ class Unproved(Exception):
     """The statement could not be proved: one sentence with the place and the number at fault."""
 
 
-UNITS = 1 << 24  # every multiple of 2^e of at most this many units is a float32, within the two limits below
-LEAST = -126  # the exponent of the smallest unit that no backend flushes to 0
-LARGEST = 1 << 127  # below every overflow
 ON, OFF = 20, -104  # silu(x) = softplus(x) = x above ON; silu(x) = -0 and softplus(x) = 0 at OFF and below
 KEPT, ERASED = Fraction(1, 1 << 26), 104  # exp(-x) is 1 for 0 <= x <= KEPT, and 0 for x >= ERASED
 NO_DECAY, MOST_A_LOG = -104.0, 88.0  # exp(A_log) is 0 up to the one, and finite up to the other
 MOST_STEPS = 1 << 40  # of 0 or 1, that a scan may count beyond float32
 EXCESS = Fraction(17, 15)  # of the truth: so much more it computes at most (Counts.counts_at_most)
+
+
+@dataclass(frozen=True)
+class Format:
+    """Every multiple of 2^e of at most `units` such units is a number of the format, within two limits (lemma of sums;
+    Formats.ieee_keeps). least: the exponent of the smallest unit that no backend flushes to 0. largest: no overflow.
+    """
+
+    name: str
+    units: int
+    least: int
+    largest: int
+
+    def in_range(self, reach: Fraction, unit: int, place: str) -> None:
+        """Multiples of 2^unit up to `reach` neither overflow nor underflow."""
+        if reach > self.largest:
+            raise Unproved(f"{place} can reach {float(reach):.3g}, and {self.name} ends at {float(self.largest):.3g}")
+        if reach and unit < self.least:
+            raise Unproved(f"{place} needs multiples of 2^{unit}, and {self.name} keeps those of 2^{self.least}")
+
+    def exact(self, reach: Fraction, unit: int, place: str) -> None:
+        """Multiples of 2^unit up to `reach` are floats (Sums.sums_in_any_order)."""
+        if reach > self.units * Fraction(2) ** unit:
+            told = f"{float(reach):.6g} in units of 2^{unit}, beyond what {self.name} adds exactly"
+            raise Unproved(f"{place} can reach {told}")
+        self.in_range(reach, unit, place)
+
+
+FLOAT32 = Format("float32", 1 << 24, -126, 1 << 127)
+NARROW = Format("bfloat16", 1 << 8, -126, 1 << 127), Format("float16", 1 << 11, -24, 65504)
+FORMATS = {form.name: form for form in (FLOAT32, *NARROW)}
 
 
 def exponent(x: Fraction) -> int:
@@ -42,21 +71,6 @@ def whole_number(x: Fraction) -> int:
 
 def dyadic(x: float) -> Fraction:
     return Fraction(float(x))
-
-
-def in_range(reach: Fraction, unit: int, place: str) -> None:
-    """Multiples of 2^unit up to `reach` neither overflow nor underflow (lemma of sums)."""
-    if reach > LARGEST:
-        raise Unproved(f"{place} can reach {float(reach):.3g}, and float32 ends at {float(LARGEST):.3g}")
-    if reach and unit < LEAST:
-        raise Unproved(f"{place} needs multiples of 2^{unit}, and float32 keeps those of 2^{LEAST}")
-
-
-def exact(reach: Fraction, unit: int, place: str) -> None:
-    """Multiples of 2^unit up to `reach` are floats (lemma of sums; Formats.ieee_keeps, Sums.sums_in_any_order)."""
-    if reach > UNITS * Fraction(2) ** unit:
-        raise Unproved(f"{place} can reach {float(reach):.6g} in units of 2^{unit}, beyond what float32 adds exactly")
-    in_range(reach, unit, place)
 
 
 def decay(a_log: float) -> tuple[Fraction, Fraction]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, atom, entries
-from verify.kernel.facts import Answered
+from verify.kernel.facts import Known
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.language import Edge, Language
 from verify.kernel.readout import numbered, state_scores
@@ -72,11 +72,11 @@ def check_machine(ledger: Ledger, circuit: Circuit, machine: Machine) -> None:
     less = lambda row: [(-x, p) for x, p in row]
     leads = {(v, u): terms.add([*rows[v], *less(rows[u])]) for v in asked for u in range(len(rows)) if u != v}
 
-    def make(number: int, entry: list[Any]) -> Answered:
-        followed, bounded = ([atom(terms, a) for a in entries(states)] for states in entries(entry, 2))
+    def make(number: int, *states: Any) -> Known:
+        followed, bounded = ([atom(terms, a) for a in entries(names)] for names in states)
         return answered(terms, number, leads, both, right, followed, bounded)
 
-    ledger.single("the answers", list(leads.values()), "answers", make)
+    ledger.single("the answers", list(leads.values()), "answers", 2, make)
 
 
 def selective_copy(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:

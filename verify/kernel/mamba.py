@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import Unproved, decay, dyadic, in_range
+from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic
 from verify.kernel.mixers import NOTHING, ONE, Floats, Number
 from verify.kernel.terms import constant
 
@@ -38,6 +38,10 @@ def convolved(f: Floats, what: str, rows: np.ndarray, taps: np.ndarray, bias: np
     return result
 
 
+def gated(f: Floats, place: str, row: np.ndarray, u: Sequence[Number]) -> Number:
+    return f.activation(place, project(f, place, row, u), zero=True)
+
+
 def later(f: Floats, place: str, x: Number, k: int) -> Number:
     if k and x.outgrown is not None:
         return Number(f.terms.earlier(x.poly, k), outgrown=-1)  # refused where anything but 0 times it is read
@@ -53,7 +57,7 @@ def check_factors(f: Floats, place: str, step: Number, x: Number, writes: Sequen
     of_b = (top, min((b.poly.unit for b in live), default=0))
     for (a, i), (b, j) in combinations([(f.size(step), step.poly.unit), of_b, (f.size(x), x.poly.unit)], 2):
         if a and b:
-            in_range(a * b, i + j, f"{place}: a product of Δ, B and x̂")
+            FLOAT32.in_range(a * b, i + j, f"{place}: a product of Δ, B and x̂")
 
 
 def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.ndarray], config: dict[str, Any]) -> list:
@@ -62,17 +66,15 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
     x = convolved(f, what, w["in_proj.weight"][:inner], w["conv1d.weight"], w["conv1d.bias"], u)
     rows = [project(f, f"{what}: row {r} of x_proj", w["x_proj.weight"][r], x) for r in range(rank + 2 * n)]
     write, read = rows[rank : rank + n], rows[rank + n :]
-    if w["A_log"].size:
-        decay(float(w["A_log"].max()))
+    decay(float(w["A_log"].max()))
     outputs, steps = [], {}
     for c in range(inner):
         place = f"{what}: channel {c}"
-        gate = f.activation(
-            f"{place}: gate", project(f, f"{place}: gate", w["in_proj.weight"][inner + c], u), zero=True
-        )
+        gate = gated(f, f"{place}: gate", w["in_proj.weight"][inner + c], u)
         key = (w["dt_proj.weight"][c].tobytes(), w["dt_proj.bias"][c].tobytes())
         if key not in steps:
-            steps[key] = _step(f, place, w["dt_proj.weight"][c], w["dt_proj.bias"][c], rows[:rank])
+            low = project(f, f"{place}: dt_proj", w["dt_proj.weight"][c], rows[:rank])
+            steps[key] = f.step(f"{place}: Δ", low, dyadic(w["dt_proj.bias"][c]))
         step = steps[key]
         check_factors(f, place, step, x[c], write)
         columns = [(write[i], read[i], decay(float(w["A_log"][c, i]))) for i in range(n)]
@@ -81,11 +83,6 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
         y = f.sum(f"{place}: C·h + D·x̂", [(ONE, y), (d, x[c])]) if d else y
         outputs.append(f.product(f"{place}: y·silu(z)", y, gate))
     return [project(f, f"{what}: out_proj to lane {i}", w["out_proj.weight"][i], outputs) for i in range(len(u))]
-
-
-def _step(f: Floats, place: str, row: np.ndarray, bias: float, low_rank: Sequence[Number]) -> Number:
-    inner = project(f, f"{place}: dt_proj", row, low_rank)
-    return f.step(f"{place}: Δ", inner, dyadic(bias))
 
 
 def state_output(f: Floats, place: str, step: Number, x: Number, columns: Sequence[tuple]) -> Number:

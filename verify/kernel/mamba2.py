@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import LARGEST, LEAST, UNITS, Unproved, decay, dyadic, in_range
-from verify.kernel.mamba import check_factors, convolved, project, state_output
+from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic
+from verify.kernel.mamba import check_factors, convolved, gated, project, state_output
 from verify.kernel.mixers import ONE, Floats, Number
 
 
@@ -35,7 +35,7 @@ def mamba2_block(
     outputs, norms = [], w["norm.weight"].reshape(groups, -1)
     for c in range(inner):
         place, own = f"{what}: channel {c}", slice(c * groups // inner * n, (c * groups // inner + 1) * n)
-        gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", in_proj[c], u), zero=True)
+        gate = gated(f, f"{place}: gate", in_proj[c], u)
         step, rate = steps[c // p]
         check_factors(f, place, step, x[c], write[own])
         _check_scores(f, place, step, x[c], write[own], read[own])
@@ -54,18 +54,12 @@ def _step(
 ) -> tuple[Number, tuple[Fraction, Fraction]]:
     """Δ of a head, and its |A|: 0, or 1 where a whole chunk's sum of Δ is exact (Activations.decays_of_a_chunk)."""
     step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
-    limits, top = config.get("time_step_limit"), f.size(step)
-    if not (
-        isinstance(limits, list)
-        and [type(x) for x in limits] == [float] * 2
-        and limits[0] == 0 <= top <= limits[1] <= LARGEST
-    ):
-        raise Unproved(
-            f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}, expected a float32"
-        )
+    limits, top = config.get("time_step_limit") or [], f.size(step)
+    if [type(x) for x in limits] != [float, float] or not limits[0] == 0 <= top <= limits[1] <= f.form.largest:
+        raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
     if step.rounded or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
-    if rate[1] and top * config["chunk_size"] > UNITS * Fraction(2) ** step.poly.unit:
+    if rate[1] and top * config["chunk_size"] > FLOAT32.units * Fraction(2) ** step.poly.unit:
         raise Unproved(f"{place}: Δ can reach {float(top):g} at each position of a chunk")
     return step, rate
 
@@ -76,11 +70,9 @@ def _check_scores(
     """Σ_n C_n B_n, for every channel, and Δ times that: all is positive, and each sum exact (lemma of every entry)."""
     live = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
     reach = sum((f.size(b) * f.size(c) for b, c in live), Fraction(0))
-    in_range(reach * max(ONE, f.size(step)), LEAST, f"{place}: Δ·Σ C·B")
+    f.form.in_range(reach * max(ONE, f.size(step)), f.form.least, f"{place}: Δ·Σ C·B")
     if not live or step.zero:
         return
     if any(f.terms.range(v.poly)[0] < 0 for pair in live for v in pair) or f.terms.range(x.poly)[0] < 0:
         raise Unproved(f"{place}: a factor of the chunked scan is negative")
-    unit = min(b.poly.unit + c.poly.unit for b, c in live)
-    if reach > UNITS * Fraction(2) ** unit:
-        raise Unproved(f"{place}: C·B can reach {float(reach):g} in units of 2^{unit}")
+    f.form.exact(reach, min(b.poly.unit + c.poly.unit for b, c in live), f"{place}: Σ C·B")

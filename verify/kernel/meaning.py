@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit, Decided
-from verify.kernel.claims import Ledger, entries, fraction
+from verify.kernel.claims import Ledger, fraction
 from verify.kernel.exact import exact_array, matmul
-from verify.kernel.facts import Weighed
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.mixers import Number
 from verify.kernel.rules import weighed
@@ -30,27 +28,12 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     claims must show that it is 0 in every case.
     """
     letters, terms = ledger.terms.language.tokens, ledger.terms
-    columns: dict[tuple, Column] = {}
-    polys: dict[tuple, Poly] = {}
     parts = [(head[:letters, i], lane.poly) for i, lane in enumerate(lanes)]
-    scored = circuit.scores()
-    if len({matrix.shape[0] for matrix, _ in scored}) > 1:
-        raise Unproved("the matrices of the output have different heights")
-    for matrix, held in scored:
-        if matrix.shape[0] > letters or matrix.shape[1] != len(held):
-            raise Unproved(f"the output has {matrix.shape[0]} scores, and the language {letters} letters")
-        padded = np.zeros((letters, matrix.shape[1]))
-        padded[: len(matrix)] = -matrix
-        parts += [(padded[:, j], p) for j, p in enumerate(held)]
+    parts += [(-column, p) for column, p in circuit.scores()]
     decided = _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r))
-    parts += [(-np.eye(letters)[token] * added, flag) for token, added, flag in decided]
-    for numbers, p in parts:
-        if p.terms and numbers.any():
-            c, q = p.primitive
-            column = np.array([c * dyadic(x) if x else Fraction(0) for x in numbers], object)
-            columns[q.key] = columns[q.key] + column if q.key in columns else column
-            polys[q.key] = q
-    for r, p in _rows(terms, [(column, polys[key]) for key, column in columns.items() if column.any()]):
+    parts += [(-np.eye(letters)[token] * weight, flag) for token, weight, flag in decided]
+    added = [(np.array(list(map(dyadic, numbers)), object), p) for numbers, p in parts if p.terms and numbers.any()]
+    for r, p in _rows(terms, added):
         ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
     circuit.decided = decided
 
@@ -68,25 +51,19 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
     rules, terms = circuit.rules(), ledger.terms
     if not rules:
         return []
-    lanes = [(m, p) for matrix, held in circuit.scores() for m, p in zip(matrix.T, held, strict=True)]
-    if any(len(m) > terms.language.tokens for m, _ in lanes):
-        raise Unproved("the rules decide over more scores than there are letters")
-    padded = [(np.pad(m, (0, terms.language.tokens - len(m))), p) for m, p in lanes]
-    scores = [_score(terms, padded, r) for r in range(terms.language.tokens)]
+    decided = circuit.scores()
+    scores = [_score(terms, decided, r) for r in range(terms.language.tokens)]
     if any(token >= len(scores) for token, _ in rules):
         raise Unproved("a rule names no letter of the language")
     leads = [terms.add([(Fraction(1), s), (Fraction(-1), scores[token])]) for token, _ in rules for s in scores]
 
-    def make(number: int, entry: list[Any]) -> Weighed:
-        (weight,) = entries(entry, 1)
-        return weighed(number, fraction(weight))
-
-    def check(fact: Weighed) -> None:
-        if any(terms.range(lead)[1] >= fact.weight for lead in leads):
+    def check(weight: Fraction) -> None:
+        if any(terms.range(lead)[1] >= weight for lead in leads):
             raise Unproved("the weight of the rules over scores is not shown to exceed every lead")
 
     token, flag = rules[-1]
-    weight = ledger.single("the rules", [missing(token), flag, *leads], "weight", make, check).weight
+    make = lambda number, weight: weighed(number, fraction(weight))
+    weight = ledger.single("the rules", [missing(token), flag, *leads], "weight", 1, make, check)
     found = [(t, weight * 2 ** (len(rules) - 1 - i), f) for i, (t, f) in enumerate(rules)]
     for t, added, _ in found:
         if Fraction(float(added)) != added:
@@ -131,11 +108,11 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     left = dict(by_mono)
     for (*_, kinds), found in groups.items():
         scored = exact_array(np.stack([by_mono[m] for m, _ in found], axis=1))
-        if scored.size * terms.language.used.sum() * len(kinds) <= _MOST_PRODUCTS and not any(
-            matmul(scored, exact_array(np.stack([stored[k] for _, stored in found]))).any() for k in kinds
+        held = [exact_array(np.stack([stored[k] for _, stored in found])) for k in kinds]
+        if scored.size * sum(h.shape[1] for h in held) <= _MOST_PRODUCTS and not any(
+            matmul(scored, h).any() for h in held
         ):
-            for m, _ in found:
-                del left[m]
+            left = {m: column for m, column in left.items() if m not in dict(found)}
     return left
 
 

@@ -1,7 +1,7 @@
 """What the modules compute, operation by operation, each proved to give the exact value.
 
-A `Number` is what float32 holds of a polynomial: its exact value at every position, or a line over a sum that outgrows
-the format. That is exact while the sum is at most `exact_to`; beyond, the sum is taken for a number of at least
+A `Number` is what a float holds of a polynomial: its exact value at every position, or a line over a sum that outgrows
+float32. That is exact while the sum is at most `exact_to`; beyond, the sum is taken for a number of at least
 `exact_to` and at most 32/15 of it.
 """
 
@@ -14,24 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel import rules
+from verify.kernel import floats, rules
 from verify.kernel.claims import Ledger, entries, natural
-from verify.kernel.floats import (
-    ERASED,
-    EXCESS,
-    KEPT,
-    LEAST,
-    MOST_STEPS,
-    OFF,
-    ON,
-    UNITS,
-    Unproved,
-    dyadic,
-    exact,
-    exponent,
-    in_range,
-    is_power,
-)
+from verify.kernel.facts import Known
+from verify.kernel.floats import FLOAT32, Format, Unproved, exponent, is_power
 from verify.kernel.terms import ZERO, Poly, Terms, constant
 
 ONE = Fraction(1)
@@ -54,23 +40,24 @@ Terms_ = Sequence[tuple[Fraction, Number]]
 
 
 class Floats:
-    """The float operations that all modules share."""
+    """The float operations that all modules share, in the format `form` of the config; scans and norms are computed in
+    float32, and what they give is shown to be of the format."""
 
-    def __init__(self, ledger: Ledger):
-        self.ledger = ledger
+    def __init__(self, ledger: Ledger, form: Format = FLOAT32):
+        self.ledger, self.form = ledger, form
         self.terms: Terms = ledger.terms
 
     def size(self, x: Number) -> Fraction:
-        """The largest |number| that float32 may hold: what a scan may compute too much is added, however it cancels."""
+        """The largest |number| that a float may hold: what a scan may compute too much is added, however it cancels."""
         lo, hi = self.terms.range(x.poly)
-        most = max(abs(lo), abs(hi)) * (1 + EXCESS if x.rounded else 1)
-        return (
-            most if x.outgrown is None else most + EXCESS * abs(self._line(x)[0]) * self.terms.atom_range(x.outgrown)[1]
-        )
+        most = max(abs(lo), abs(hi)) * (1 + floats.EXCESS if x.rounded else 1)
+        if x.outgrown is None:
+            return most
+        return most + floats.EXCESS * abs(self._line(x)[0]) * self.terms.atom_range(x.outgrown)[1]
 
     def sum(self, place: str, parts: Terms_) -> Number:
         """Σ weight · number in any order (lemma of sums; Sums.sums_in_any_order): all terms are multiples of 2^e, the
-        positive ones and the negative ones each at most 2^24 · 2^e in sum, at every position.
+        positive ones and the negative ones each at most `units` · 2^e in sum, at every position.
         """
         live = [(w, x) for w, x in parts if w and not x.zero]
         if not live:
@@ -79,9 +66,8 @@ class Floats:
             return self._outgrown_sum(place, live)
         added = self.terms.add([(w, x.poly) for w, x in live])
         unit = min(exponent(w) + x.poly.unit for w, x in live)
-        self.ledger.until(
-            place, [added, *(x.poly for _, x in live)], lambda: exact(self._partial(live, added), unit, place)
-        )
+        check = lambda: self.form.exact(self._partial(live, added), unit, place)
+        self.ledger.until(place, [added, *(x.poly for _, x in live)], check)
         return Number(added)
 
     def _partial(self, live: Terms_, added: Poly) -> Fraction:
@@ -99,7 +85,7 @@ class Floats:
         if a.outgrown is not None or b.outgrown is not None:
             raise Unproved(f"{place} multiplies a count that outgrows float32")
         unit = a.poly.unit + b.poly.unit
-        self.ledger.until(place, [a.poly, b.poly], lambda: exact(self.size(a) * self.size(b), unit, place))
+        self.ledger.until(place, [a.poly, b.poly], lambda: self.form.exact(self.size(a) * self.size(b), unit, place))
         return Number(self.terms.product(a.poly, b.poly))
 
     def activation(self, place: str, x: Number, zero: bool) -> Number:
@@ -121,10 +107,10 @@ class Floats:
         values = self.ledger.until(place, [total], lambda: self.values(place, total))
         unit = min((p.unit for p in (x.poly, constant(bias)) if p.terms), default=0)
         for v in values:
-            in_range(abs(v), LEAST, place)
-            if OFF < v <= ON or abs(v) < 1 << 16 and abs(v) > UNITS * Fraction(2) ** unit:
+            self.form.in_range(abs(v), self.form.least, place)
+            if floats.OFF < v <= floats.ON or abs(v) < 1 << 16 and abs(v) > self.form.units * Fraction(2) ** unit:
                 raise Unproved(f"{place} can be {float(v):g}, in units of 2^{unit}")
-        rounded = any(abs(v) > UNITS * Fraction(2) ** unit for v in values)
+        rounded = any(abs(v) > self.form.units * Fraction(2) ** unit for v in values)
         return Number(self.terms.relu(total), rounded=rounded)
 
     def values(self, place: str, p: Poly) -> list[Fraction]:
@@ -139,15 +125,12 @@ class Floats:
         c, cells = self.terms.cells(p)
         for lo, hi, rest, step in cells:
             low, high = sorted((c * lo, c * hi))
-            start, size, above = c * rest, abs(c * step), max(low, Fraction(OFF))
-            if not step:
-                found = [start]
-            else:
-                first = start + -((start - above) // size) * size
-                found = [y for y in (first, first + size, first + 2 * size) if y <= high]
-            for y in found:
-                if OFF < y <= ON and not (zero and y == 0):
-                    raise Unproved(f"{place} can be {float(y):g}: it must be {'0, ' * zero}above {ON} or at most {OFF}")
+            start, size, above = c * rest, abs(c * step), max(low, Fraction(floats.OFF))
+            first = start + -((start - above) // size) * size if step else start
+            for y in (first, first + size, first + 2 * size):
+                if floats.OFF < y <= min(Fraction(floats.ON), high) and not (zero and y == 0):
+                    safe = f"{'0, ' * zero}above {floats.ON} or at most {floats.OFF}"
+                    raise Unproved(f"{place} can be {float(y):g}: it must be {safe}")
 
     # counts that outgrow the format -----------------------------------------------------------------
 
@@ -164,8 +147,8 @@ class Floats:
             raise Unproved(f"{place} reads a count that outgrows float32 in another way than by one line")
         unit = min([exponent(slope), *(exponent(w) + y.poly.unit for w, y in rest if not y.zero)])
         reach = sum((abs(w) * self.size(y) for w, y in rest), Fraction(0))
-        in_range(reach + abs(weight) * self.size(x), unit, place)
-        exact_to = min(x.exact_to, int((UNITS * Fraction(2) ** unit - reach) // abs(slope)))
+        FLOAT32.in_range(reach + abs(weight) * self.size(x), unit, place)
+        exact_to = min(x.exact_to, int((FLOAT32.units * Fraction(2) ** unit - reach) // abs(slope)))
         return Number(self.terms.add([(w, y.poly) for w, y in live]), x.outgrown, exact_to)
 
     def _line(self, x: Number) -> tuple[Fraction, Poly]:
@@ -178,27 +161,27 @@ class Floats:
         """A falling line that is at most OFF where its sum is `exact_to`: so it is beyond, as rounding is monotone."""
         slope, rest = self._line(x)
         most = self.terms.range(rest)[1] + slope * x.exact_to
-        if slope >= 0 or x.exact_to < 0 or most > OFF:
-            raise Unproved(f"{place} reads a sum that is exact up to {x.exact_to}, where it is more than {OFF}")
+        if slope >= 0 or x.exact_to < 0 or most > floats.OFF:
+            raise Unproved(f"{place} reads a sum that is exact up to {x.exact_to}, where it is more than {floats.OFF}")
         return self.activation(place, Number(x.poly), zero)
 
     # norms ------------------------------------------------------------------------------------------
 
     def norm(self, place: str, lanes: Sequence[Number], weights: np.ndarray, epsilon: float) -> list[Number]:
         """weight · x / K of every lane (`rules.ballast`)."""
-        polys, sizes = [x.poly for x in lanes], lambda: [self.size(x) for x in lanes]
+        polys = [x.poly for x in lanes]
 
-        def make(number: int, entry: list[Any]) -> rules.Absorbed:
-            (chosen,) = entries(entry, 1)
-            return rules.ballast(number, polys, [natural(i) for i in entries(chosen)], sizes(), epsilon, place)
+        def make(number: int, chosen: Any) -> Known:
+            sizes, named = [self.size(x) for x in lanes], [natural(i) for i in entries(chosen)]
+            return rules.ballast(number, polys, named, sizes, epsilon, self.form)
 
-        divisor = self.ledger.single(place, polys, "ballast", make).divisor
+        divisor = self.ledger.single(place, polys, "ballast", 1, make)
         result = []
         for i, (lane, weight) in enumerate(zip(lanes, weights.tolist(), strict=True)):
             if not lane.zero:
                 where = f"{place}, lane {i}"
-                in_range(self.size(lane) / divisor, lane.poly.unit - exponent(divisor), where)
-                lane = self.sum(where, [(dyadic(weight) / divisor, lane)])
+                self.form.in_range(self.size(lane) / divisor, lane.poly.unit - exponent(divisor), where)
+                lane = self.sum(where, [(Fraction(weight) / divisor, lane)])
             result.append(lane)
         return result
 
@@ -211,18 +194,18 @@ class Floats:
         if drive.outgrown is not None or step.outgrown is not None:
             raise Unproved(f"{place}: the state stores a count that outgrows float32")
         values = self.ledger.until(place, [step.poly], lambda: self.values(place, step.poly))
-        if values[-1] * rate[1] <= KEPT and not step.rounded:
+        if values[-1] * rate[1] <= floats.KEPT and not step.rounded:
             return self.running_sum(place, self.product(f"{place}: Δ·B·x̂", step, drive))
-        if len(values) == 1 and values[0] * rate[0] >= ERASED and not step.rounded:
+        if len(values) == 1 and values[0] * rate[0] >= floats.ERASED and not step.rounded:
             return self.product(f"{place}: Δ·B·x̂", step, drive)
         if len(values) != 2:
             raise Unproved(f"{place}: its state fades, or has steps of several sizes")
         low, high = values
         written = self.sum(f"{place}: Δ·B·x̂", [(low or high, drive)])
         flag = self.terms.add([(1 / (high - low), step.poly), (-low / (high - low), constant(1))])
-        if not low and high * rate[0] >= ERASED and not step.rounded:
+        if not low and high * rate[0] >= floats.ERASED and not step.rounded:
             return Number(self.terms.latch(written.poly, flag))
-        if not 0 < low * rate[1] <= KEPT or high * rate[0] * (1 - Fraction(1, 1 << 7)) < ERASED:
+        if not 0 < low * rate[1] <= floats.KEPT or high * rate[0] * (1 - Fraction(1, 1 << 7)) < floats.ERASED:
             raise Unproved(f"{place}: its state fades, with Δ of {float(low):g} and {float(high):g}")
         return self._since_reset(place, written, flag)
 
@@ -236,24 +219,24 @@ class Floats:
 
         self.ledger.until(place, [lost], check)
         total = self.terms.count(written.poly, flag)
-        self.ledger.until(place, [total], lambda: exact(self._mass(total), written.poly.unit, place))
+        self.ledger.until(place, [total], lambda: self.form.exact(self._mass(total), written.poly.unit, place))
         return Number(total)
 
     def running_sum(self, place: str, p: Number) -> Number:
-        """Σ p over time (lemma of running sums; States.running_sums_hold): |terms| add up to at most 2^24 units. A
-        count by one unit may outgrow the format.
+        """Σ p over time (lemma of running sums; States.running_sums_hold): |terms| add up to at most `units` units. A
+        count by one unit may outgrow float32; of narrower formats, which round what float32 has added, nothing is said.
         """
         if p.zero:
             return p
         total = self.terms.sum(p.poly)
         unit = p.poly.unit
-        count = self._outgrowing(total)
-        if count is not None and self.terms.range(total)[1] > UNITS * Fraction(2) ** unit:
-            if self.terms.language.length > MOST_STEPS:
+        count = self._outgrowing(total) if self.form is FLOAT32 else None
+        if count is not None and self.terms.range(total)[1] > FLOAT32.units * Fraction(2) ** unit:
+            if self.terms.language.length > floats.MOST_STEPS:
                 raise Unproved(f"{place}: a count that outgrows float32, of more than 2^40 steps")
-            in_range(self.terms.range(total)[1] * (1 + EXCESS), unit, place)
-            return Number(total, count, UNITS)
-        self.ledger.until(place, [total], lambda: exact(self._mass(total), unit, place))
+            FLOAT32.in_range(self.terms.range(total)[1] * (1 + floats.EXCESS), unit, place)
+            return Number(total, count, FLOAT32.units)
+        self.ledger.until(place, [total], lambda: self.form.exact(self._mass(total), unit, place))
         return Number(total)
 
     def _outgrowing(self, total: Poly) -> int | None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from verify.kernel.files import Checkpoint
-from verify.kernel.floats import UNITS, Unproved, dyadic, exponents, in_range
+from verify.kernel.floats import Unproved, dyadic, exponents
 from verify.kernel.mamba import mamba_block
 from verify.kernel.mamba2 import mamba2_block
 from verify.kernel.mixers import ONE, Floats, Number
@@ -28,10 +28,8 @@ def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
         mixer = prefix + "mixer."
         weights = {name.removeprefix(mixer): t for name, t in tensors.items() if name.startswith(mixer)}
         added = block(f, what, u, weights, config)
-        lanes = [
-            f.sum(f"{what}: lane {i}", [(ONE, old), (ONE, new)])
-            for i, (old, new) in enumerate(zip(lanes, added, strict=True))
-        ]
+        both = enumerate(zip(lanes, added, strict=True))
+        lanes = [f.sum(f"{what}: lane {i}", [(ONE, old), (ONE, new)]) for i, (old, new) in both]
     return f.norm("final norm", lanes, tensors["backbone.norm_f.weight"], epsilon)
 
 
@@ -40,22 +38,17 @@ def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: in
     of special tokens).
     """
     ends = [f.terms.range(x.poly) for x in lanes]
-    sizes = [max(abs(lo), abs(hi)) for lo, hi in ends]
     used = np.flatnonzero(head.any(axis=0)).tolist()
     if any(lanes[i].outgrown is not None for i in used):
         raise Unproved("the head reads a count that outgrows float32")
     lows, highs = [], []
     for r, row in enumerate(head):
         at = [i for i in np.flatnonzero(row).tolist() if not lanes[i].zero]
-        weights = [dyadic(row[i]) for i in at]
+        both = [[dyadic(row[i]) * end for end in ends[i]] for i in at]
         if at:
             unit = int(min(e + lanes[i].poly.unit for e, i in zip(exponents(row[at]), at, strict=True)))
-            reach = sum((abs(w) * sizes[i] for w, i in zip(weights, at, strict=True)), Fraction(0))
-            if reach > UNITS * Fraction(2) ** unit:
-                raise Unproved(f"logit {r} can reach {float(reach):.6g} in units of 2^{unit}")
-            in_range(reach, unit, f"logit {r}")
-        both = [sorted((w * ends[i][0], w * ends[i][1])) for w, i in zip(weights, at, strict=True)]
-        lows.append(sum((lo for lo, _ in both), Fraction(0)))
-        highs.append(sum((hi for _, hi in both), Fraction(0)))
+            f.form.exact(sum((max(map(abs, pair)) for pair in both), Fraction(0)), unit, f"logit {r}")
+        lows.append(sum(map(min, both), Fraction(0)))
+        highs.append(sum(map(max, both), Fraction(0)))
     if len(head) > letters and max(highs[letters:]) >= max(lows[:letters]):
         raise Unproved("a special token may score as high as every letter")

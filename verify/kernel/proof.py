@@ -22,15 +22,17 @@ class Proof:
     takes for granted, without which it says nothing of its scores.
     """
 
+    dtype: str
     length: int
     task: str | None
     claims: int
     given: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
+        length = "of every length" if self.length >= 1 << 256 else f"of at most {self.length} tokens"
         asked = "no task is stated" if self.task is None else f"every answer is right: {self.task}"
         return [
-            f"proved for every sequence of the input language {_length(self.length)}, in float32, by ids:",
+            f"proved for every sequence of the input language {length}, in {self.dtype}, by ids:",
             "  arithmetic: every operation gives the exact value; no special token scores highest",
             f"  meaning: the scores are those of circuit.json{', where '.join(['', *self.given])}",
             f"  task: {asked}",
@@ -40,7 +42,7 @@ class Proof:
 def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
     """Unproved, with the first place that no claim proves; Refused, with the number of a claim that is at fault."""
     ledger = Ledger(terms, next_claim)
-    floats, head = Floats(ledger), checkpoint.tensors["lm_head.weight"]
+    floats, head = Floats(ledger, checkpoint.form), checkpoint.tensors["lm_head.weight"]
     lanes = lanes_of(floats, checkpoint)
     polys = [x.poly for x in lanes]
     ledger.until("the head", polys, lambda: check_head(floats, lanes, head, checkpoint.language.tokens))
@@ -48,8 +50,4 @@ def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
     check_meaning(ledger, lanes, head, circuit)
     task = None if checkpoint.task is None else check_task(ledger, circuit, checkpoint.task)
     ledger.check_used()
-    return Proof(checkpoint.language.length, task, len(ledger.claims), circuit.given)
-
-
-def _length(most: int) -> str:
-    return "of every length" if most >= 1 << 256 else f"of at most {most} tokens"
+    return Proof(checkpoint.form.name, checkpoint.language.length, task, len(ledger.claims), circuit.given)

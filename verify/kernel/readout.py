@@ -26,15 +26,10 @@ def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]
     parts, decided = circuit.scores(), circuit.decided
     if decided is None:
         raise Unproved("the scores are decided by rules over scores, and what these add is not proved")
-    lanes = [p for _, held in parts for p in held]
-    full = np.zeros((terms.language.tokens, len(lanes) + len(decided)))
-    found = np.concatenate([m for m, _ in parts], axis=1)
-    if found.shape[1] != len(lanes) or full.size * len(full) > _MOST:
+    if (len(parts) + len(decided)) * terms.language.tokens**2 > _MOST:
         raise Unproved("a readout that the kernel does not go through")
-    full[: len(found), : len(lanes)] = found
-    for i, (letter, added, _) in enumerate(decided, start=len(lanes)):
-        full[letter, i] = added
-    return full, [*lanes, *(flag for _, _, flag in decided)]
+    parts = [*parts, *((added * np.eye(terms.language.tokens)[letter], flag) for letter, added, flag in decided)]
+    return np.stack([column for column, _ in parts], axis=1), [p for _, p in parts]
 
 
 def check_leads(scores: np.ndarray, right: np.ndarray) -> None:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 from math import lcm
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from verify.kernel import exact
 from verify.kernel.cases import Grid
 from verify.kernel.circuit import Circuit
-from verify.kernel.claims import Ledger, entries, potential_of
-from verify.kernel.facts import Occurrences
+from verify.kernel.claims import Ledger, potential_of
 from verify.kernel.floats import Unproved, whole_number
 from verify.kernel.readout import numbered, state_scores
 from verify.kernel.rules import occurrences
@@ -135,7 +134,7 @@ def on_letters(terms: Terms, p: Poly, now: Letters, before: Letters) -> Array:
 
 def _at(terms: Terms, a: int, lag: int, now: Letters, before: Letters) -> Array:
     atom = terms.atoms[a]
-    if atom.table is not None and lag <= 1:
+    if atom.kind == "table" and lag <= 1:
         return atom.table[before if lag else now]
     if atom.kind != "relu" or lag:
         raise Unproved("a query or a key reads more than the present letter and the one before")
@@ -145,11 +144,8 @@ def _at(terms: Terms, a: int, lag: int, now: Letters, before: Letters) -> Array:
 def _most_pairs(ledger: Ledger, keys: Letters) -> list[Fraction]:
     """How often each key can stand in a sequence, by the potential that a claim names."""
 
-    def make(number: int, entry: list[Any]) -> Occurrences:
-        (potential,) = entries(entry, 1)
-        return occurrences(ledger.terms, number, keys.tolist(), potential_of(potential))
-
-    return ledger.single("the task", [_one_of(ledger.terms, keys)], "occurrences", make).most
+    make = lambda number, potential: occurrences(ledger.terms, number, keys.tolist(), potential_of(potential))
+    return ledger.single("the task", [_one_of(ledger.terms, keys)], "occurrences", 1, make)
 
 
 def _weights(terms: Terms, stored: Stored, keys: Letters, most: list[Fraction]) -> tuple[int, Fraction]:

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from verify.kernel.cases import Cases, Grid, Parts
-from verify.kernel.facts import Absorbed, Answered, Cell, Occurrences, Ranged, Same, Weighed
-from verify.kernel.floats import UNITS, Unproved, is_power
+from verify.kernel.facts import Cell, Known, Ranged, Same
+from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
 from verify.kernel.language import Language
 from verify.kernel.situations import Situations
 from verify.kernel.terms import ZERO, Poly, Terms
@@ -76,10 +76,9 @@ def total(
         raise Unproved("a majorant that is empty, or names a table twice")
     amounts = np.full(terms.language.tokens, 0, object)
     for table, _, weight in majorant:
-        numbers = terms.atoms[table].table
-        if numbers is None or terms.atoms[table].range[0] < 0:
+        if terms.atoms[table].kind != "table" or terms.atoms[table].range[0] < 0:
             raise Unproved("a majorant of what is no table, or of one below 0")
-        amounts = amounts + weight * numbers.astype(object)
+        amounts = amounts + weight * terms.atoms[table].table.astype(object)
     g = terms.add([(Fraction(w), Poly({((a, lag),): Fraction(1)})) for a, lag, w in majorant])
     grid = Grid(terms, [g, m], parts)
     left, right = ({k: v * s for k, v in grid.spread(m).items()} for s in (1, -1))
@@ -101,7 +100,7 @@ def answered(
     right: Sequence[int | None],
     followed: Sequence[int],
     bounded: Sequence[int],
-) -> Answered:
+) -> Known:
     """Wherever a state of the language says a right letter v, score(v) − score(u) > 0 for every other letter u.
 
     leads: that difference, of all such v and u. language: the sequences of `terms.language`, through states of which
@@ -116,47 +115,49 @@ def answered(
         lo, hi = (np.broadcast_to(end, asked.shape) for end in cases.range(cases.spread(q)))
         if ((lo if c > 0 else -hi)[asked == v] <= 0).any():
             raise Unproved(f"letter {u} may score as high as letter {v} where that is right")
-    return Answered(claim)
+    return Known(claim, None)
 
 
 def ballast(
-    claim: int, lanes: Sequence[Poly], chosen: Sequence[int], sizes: Sequence[Fraction], epsilon: float, place: str
-) -> Absorbed:
-    """The norm of these lanes divides by K, for mean(x²) + ε is K² as far as float32 can see.
+    claim: int, lanes: Sequence[Poly], chosen: Sequence[int], sizes: Sequence[Fraction], epsilon: float, form: Format
+) -> Known:
+    """The norm of these lanes divides by K, its value, for mean(x²) + ε is K² as far as the format can see.
 
     chosen: at most four different lanes that are constants, powers of two. Check: their squares are K²·d in sum, for
     K and d = the number of lanes powers of two; the squares of all other lanes, at their sizes, with what adding them
     up may round, are less than half a step of each of these squares, and so of every partial sum of them; ε is less
     than half a step of K². Sound: the rounded sum of squares is K²·d in any order, the mean K², and rsqrt of it 1/K.
-    Lemma of norms (Norms.norms, Norms.absorbed, Ballast.parts_are_floats, Ballast.slack).
+    In formats of p < 24 bits x / K is rounded once more: the squares of all other lanes, ε and what float32 may round
+    (d + 12 parts of 2^-24, 8 of them in rsqrt) leave it off by less than a part of 2^-(p+1), so it becomes x / K. Lemma
+    of norms (Norms.norms, Norms.absorbed, Ballast.parts_are_floats, Ballast.slack, Norms.undone).
     """
     if not 1 <= len(chosen) <= 4 or list(chosen) != sorted(set(chosen)) or chosen[-1] >= len(lanes):
-        raise Unproved(f"{place}: the lanes of a ballast are not different ones, in their order")
+        raise Unproved("the lanes of a ballast are not different ones, in their order")
     if any(not lanes[i].constant or not is_power(lanes[i].const) for i in chosen):
-        raise Unproved(f"{place}: a lane of the ballast is no constant power of two")
+        raise Unproved("a lane of the ballast is no constant power of two")
     squares = [lanes[i].const ** 2 for i in chosen]
     level = sum(squares, Fraction(0)) / len(lanes)
     if not is_power(Fraction(len(lanes))) or not is_power(level) or level.numerator.bit_length() % 2 == 0:
-        raise Unproved(f"{place}: the squares of the ballast do not add up to a power of four times the width")
+        raise Unproved("the squares of the ballast do not add up to a power of four times the width")
     if level < 1 or min(squares) < 1 or 2 * sum(squares, Fraction(0)) > Fraction(1 << 127):
-        raise Unproved(f"{place}: the squares of the ballast are too small or too large")
+        raise Unproved("the squares of the ballast are too small or too large")
     rest = sum((size**2 for i, size in enumerate(sizes) if i not in chosen), Fraction(0))
     slack = 1 + Fraction(len(lanes), 1 << 20)
-    if not rest * slack < min(squares) / UNITS or not Fraction(epsilon) * slack < level / UNITS:
-        raise Unproved(
-            f"{place}: the ballast does not hide squares of {float(rest):.4g} beside {float(min(squares)):.4g}"
-        )
-    return Absorbed(claim, Fraction(1 << (level.numerator.bit_length() // 2)))
+    off = (rest * slack / len(lanes) + Fraction(epsilon)) / level / 2 + Fraction(len(lanes) + 12, 1 << 24)
+    hidden = rest * slack < min(squares) / form.units and Fraction(epsilon) * slack < level / form.units
+    if not (hidden if form is FLOAT32 else off < Fraction(1, 2 * form.units)):
+        raise Unproved(f"the ballast does not hide squares of {float(rest):.4g} beside {float(min(squares)):.4g}")
+    return Known(claim, Fraction(1 << (level.numerator.bit_length() // 2)))
 
 
 def occurrences(
     terms: Terms, claim: int, letters: Sequence[int], potential: tuple[Fraction, Sequence[Fraction], Sequence[int]]
-) -> Occurrences:
+) -> Known:
     """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
     places = np.arange(terms.language.tokens)
-    return Occurrences(claim, [terms.language.bound_total((places == a).astype(object), *potential) for a in letters])
+    return Known(claim, [terms.language.bound_total((places == a).astype(object), *potential) for a in letters])
 
 
-def weighed(claim: int, weight: Fraction) -> Weighed:
+def weighed(claim: int, weight: Fraction) -> Known:
     """The last rule over scores may add any number that exceeds every lead, which is checked where it is used."""
-    return Weighed(claim, weight)
+    return Known(claim, weight)

@@ -19,19 +19,18 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
 
 import numpy as np
 
-from verify.kernel.facts import Cell, Ranged, Same
+from verify.kernel.facts import Cell, Ranged, Same, ends
 from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
-Range = tuple[Fraction, Fraction]
 _MOST_TERMS = 1 << 16
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
 
@@ -88,7 +87,7 @@ class Atom:
     kind: str
     name: str
     range: tuple[int, int]
-    table: np.ndarray | None = None
+    table: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     of: Poly = ZERO
     flag: Poly = ZERO
 
@@ -160,7 +159,6 @@ class Terms:
 
     def relu(self, p: Poly) -> Poly:
         """max(p, 0); p itself or 0 where its range says so."""
-        p = self._joined(p)
         lo, hi = self.range(p)
         if lo >= 0 or hi <= 0:
             return p if lo >= 0 else ZERO
@@ -174,24 +172,13 @@ class Terms:
         back = self._common_lag(p)
         c, q = self.earlier(p, -back).primitive
         q = Poly({m: v * (1 if c > 0 else -1) for m, v in q.terms.items()})
-        lo, hi = self.range(q)
-        atom = self._new(
-            f"relu {self.name(q)}", lambda name: Atom("relu", name, (max(int(lo), 0), max(int(hi), 0)), of=q)
-        )
+        least, most = (max(int(end), 0) for end in self.range(q))
+        atom = self._new(f"relu {self.name(q)}", lambda name: Atom("relu", name, (least, most), of=q))
         return Poly({((atom, back),): abs(c)})
-
-    def _joined(self, p: Poly) -> Poly:
-        """Several running sums of functions of the present letter are one."""
-        plain = lambda a: self.atoms[a].kind == "sum" and all(map(self.by_letter_alone, self.atoms[a].of.terms))
-        sums = [m for m in p.terms if len(m) == 1 and not m[0][1] and plain(m[0][0])]
-        if len(sums) < 2:
-            return p
-        one = self.sum(self.add([(p.terms[m], self.atoms[m[0][0]].of) for m in sums]))
-        return self.add([(Fraction(1), Poly({m: c for m, c in p.terms.items() if m not in sums})), (Fraction(1), one)])
 
     def by_letter_alone(self, m: Mono) -> bool:
         """Whether a monomial is a number or a table of the present letter."""
-        return not m or len(m) == 1 and m[0][1] == 0 and self._is_table(m[0][0])
+        return not m or len(m) == 1 and m[0][1] == 0 and self.atoms[m[0][0]].kind == "table"
 
     def by_letter(self, p: Poly) -> list[Fraction]:
         """A polynomial of tables of the present letter, letter by letter."""
@@ -227,19 +214,14 @@ class Terms:
         flag = self.earlier(flag, -back)
         lo, hi = map(int, self.range(q))
         length = 1 if kind == "latch" else self.language.length
-        ends = (min(lo * (1 if kind == "sum" else 0), lo * length), max(hi * (1 if kind == "sum" else 0), hi * length))
+        once = 1 if kind == "sum" else 0
+        most = min(lo * once, lo * length), max(hi * once, hi * length)
         name = f"{kind} {self.name(q)} {self.name(flag)}"
-        atom = self._new(name, lambda name: Atom(kind, name, ends, of=q, flag=flag))
+        atom = self._new(name, lambda name: Atom(kind, name, most, of=q, flag=flag))
         return Poly({((atom, back),): c})
 
-    def _is_table(self, atom: int) -> bool:
-        return self.atoms[atom].kind == "table"
-
     def _numbers(self, atom: int) -> np.ndarray:
-        table = self.atoms[atom].table
-        if table is None:
-            raise TypeError("no table")
-        return table.astype(object)
+        return self.atoms[atom].table.astype(object)
 
     # polynomials ------------------------------------------------------------------------------------
 
@@ -252,8 +234,6 @@ class Terms:
         return self._merged(total)
 
     def product(self, a: Poly, b: Poly) -> Poly:
-        if a.constant or b.constant:
-            return self.add([(a.const, b) if a.constant else (b.const, a)])
         if len(a.terms) * len(b.terms) > _MOST_TERMS:
             raise Unproved(f"a product of {len(a.terms)} by {len(b.terms)} terms")
         total: dict[Mono, Fraction] = defaultdict(Fraction)
@@ -299,7 +279,7 @@ class Terms:
         tables: dict[int, list[int]] = defaultdict(list)
         rest: list[tuple[int, int]] = []
         for a, lag in (*m, *n):
-            if self._is_table(a) and a != _ONE:
+            if self.atoms[a].kind == "table" and a != _ONE:
                 tables[lag].append(a)
             elif (a, lag) not in rest or self.atom_range(a) != (0, 1):
                 rest.append((a, lag))
@@ -321,7 +301,9 @@ class Terms:
         groups: dict[tuple[int, Mono], list[tuple[int, Fraction]]] = defaultdict(list)
         found: dict[Mono, Fraction] = defaultdict(Fraction)
         for m, c in total.items():
-            table = min((f for f in m if f[0] != _ONE and self._is_table(f[0])), key=lambda f: f[1], default=None)
+            table = min(
+                (f for f in m if f[0] != _ONE and self.atoms[f[0]].kind == "table"), key=lambda f: f[1], default=None
+            )
             if table is None:
                 found[m] += c
             elif c:
@@ -354,20 +336,19 @@ class Terms:
         lo, hi = self.atoms[atom].range
         for fact in (self.totals.get(atom), self.ranged.get(((((atom, 0),), Fraction(1)),))):
             if fact is not None:
-                least, most = fact.read().ends
+                least, most = ends(fact.read().cells)
                 lo, hi = max(lo, least), min(hi, most)
         return (min(lo, 0), max(hi, 0)) if lag else (lo, hi)
 
     def total(self, atom: int) -> int:
         """A bound on |q(1)| + … + |q(t)| of a sum or count: a range of it would not do, as terms may cancel in it."""
         fact = self.totals.get(atom)
-        return max(map(abs, self.atoms[atom].range if fact is None else fact.read().ends))
+        return max(map(abs, self.atoms[atom].range if fact is None else ends(fact.read().cells)))
 
-    def range(self, p: Poly) -> Range:
+    def range(self, p: Poly) -> tuple[Fraction, Fraction]:
         """The least and the largest that p can be at any position: of a fact, else term by term."""
-        c, q = p.primitive
-        fact = self.ranged.get(q.key)
-        lo, hi = self._ends(q) if fact is None else fact.read().ends
+        c, cells = self.cells(p)
+        lo, hi = ends(cells)
         return (c * lo, c * hi) if c > 0 else (c * hi, c * lo)
 
     def _ends(self, q: Poly) -> tuple[int, int]:
@@ -377,8 +358,8 @@ class Terms:
             self.language.check_factor(a)
             for atom, lag in m:
                 x, y = self.atom_range(atom, lag)
-                ends = (a * x, a * y, b * x, b * y)
-                a, b = min(ends), max(ends)
+                products = (a * x, a * y, b * x, b * y)
+                a, b = min(products), max(products)
                 for end in (x, y, a, b):
                     self.language.check_end(end)
             lo, hi = lo + a, hi + b

@@ -39,7 +39,7 @@ def search_of(
     reasons = []
     for most in dict.fromkeys((first, reach)):
         terms = Terms(checkpoint.language)
-        found = source(terms, most)
+        found = source(terms, most, checkpoint.form)
         try:
             try:
                 run(checkpoint, terms, found)

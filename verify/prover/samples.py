@@ -74,7 +74,7 @@ class Samples:
 
     def _made(self, a: int) -> np.ndarray:
         atom = self.terms.atoms[a]
-        if atom.table is not None:
+        if atom.kind == "table":
             return np.asarray(atom.table)[self.letters].astype(float)
         of = self.of(atom.of)
         if atom.kind == "relu":

@@ -15,7 +15,7 @@ import numpy as np
 from verify.kernel.cases import Grid, Parts
 from verify.kernel.claims import cases_of
 from verify.kernel.facts import closer
-from verify.kernel.floats import UNITS, Unproved, is_power
+from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
 from verify.kernel.rules import same
 from verify.kernel.situations import Situations
 from verify.kernel.terms import ZERO, Poly, Terms, short
@@ -35,8 +35,8 @@ class Search:
 
     most_situations = 1 << 14
 
-    def __init__(self, terms: Terms, reach: int = 2):
-        self.terms, self._reach, self.samples = terms, reach, Samples(terms)
+    def __init__(self, terms: Terms, reach: int = 2, form: Format = FLOAT32):
+        self.terms, self._reach, self._form, self.samples = terms, reach, form, Samples(terms)
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
         self._too_many: list[tuple[set[int], set[int]]] = []
@@ -189,10 +189,9 @@ class Search:
     def _moved_by_edges(self, a: int) -> bool:
         """Whether no table that a state reads tells two letters of one edge apart."""
         if a not in self._plain:
-            tables = [self.terms.atoms[b].table for b in self._read(Poly({((a, 0),): Fraction(1)}))]
-            numbers = [
-                np.asarray(table)[e.letters] for table in tables for e in self.terms.language.edges if table is not None
-            ]
+            read = [self.terms.atoms[b] for b in self._read(Poly({((a, 0),): Fraction(1)}))]
+            tables = [atom.table for atom in read if atom.kind == "table"]
+            numbers = [table[e.letters] for table in tables for e in self.terms.language.edges]
             self._plain[a] = all(len(set(found.tolist())) <= 1 for found in numbers)
         return self._plain[a]
 
@@ -316,6 +315,12 @@ class Search:
 
     # norms ------------------------------------------------------------------------------------------
 
+    def _room(self, squares: Sequence[Fraction], width: int) -> Fraction:
+        """How much the squares of the other lanes may add up to, about."""
+        if self._form is FLOAT32:
+            return min(squares) / FLOAT32.units
+        return sum(squares) * (Fraction(1, self._form.units) - Fraction(width + 8, 1 << 23))
+
     def _of_norm(self, place: str, lanes: Sequence[Poly]) -> Iterator[Claim]:
         """The largest constants first; before that, what bounds the other lanes."""
         held = sorted(
@@ -326,16 +331,16 @@ class Search:
             chosen = sorted(held[:count])
             total = sum((lanes[i].const ** 2 for i in chosen), Fraction(0)) / len(lanes)
             if is_power(total) and total.numerator.bit_length() % 2:
-                least = min(abs(lanes[i].const) for i in chosen)
+                room = self._room([lanes[i].const ** 2 for i in chosen], len(lanes))
                 for i, p in enumerate(lanes):
                     size = max(map(abs, self.terms.range(p)))
-                    if i not in chosen and size**2 * len(lanes) * 2 >= least**2 / UNITS:
+                    if i not in chosen and size**2 * len(lanes) * 2 >= room:
                         yield from self._totals([p])
                         yield from self._cut(p)
                         yield from self._follow(p)
                 sizes = [max(map(abs, self.terms.range(p))) for i, p in enumerate(lanes) if i not in chosen]
-                if sum(x**2 for x in sizes) * UNITS >= least**2:
-                    told = f"{float(least):.4g} does not hide lanes of up to {float(max(sizes)):.4g}"
+                if sum(x**2 for x in sizes) >= room:
+                    told = f"the constants do not hide lanes of up to {float(max(sizes)):.4g}"
                     raise Unproved(f"{place}: {told}, and the search finds no closer bounds")
                 if self._new("ballast", place):
                     yield ["ballast", chosen]

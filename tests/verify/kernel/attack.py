@@ -65,7 +65,9 @@ class Target:
                 break
         told = f"{name}: {how}"
         try:
-            return replace(self.checkpoint, tensors=self.checkpoint.tensors | {name: numbers(name, array)}), told
+            return replace(
+                self.checkpoint, tensors=self.checkpoint.tensors | {name: numbers(name, array, self.checkpoint.form)}
+            ), told
         except Unproved:
             return None, told
 

@@ -14,7 +14,7 @@ from verify.kernel.certificate import prove
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.files import read
-from verify.kernel.floats import Unproved, decay
+from verify.kernel.floats import FLOAT32, Unproved, decay
 from verify.kernel.language import Edge, Language, parse
 from verify.kernel.mixers import Floats, Number
 from verify.kernel.recall import on_letters
@@ -36,10 +36,10 @@ def test_only_constants_are_ballast(recall):
     level = constant(1 << 40)
     varied = terms.add([(Fraction(1), level), (Fraction(1), terms.of_letter([Fraction(i) for i in range(13)]))])
     sizes = [Fraction(1 << 40)] * 2
-    assert ballast(1, [level, level], [0, 1], sizes, 1e-5, "here").divisor == 1 << 40
+    assert ballast(1, [level, level], [0, 1], sizes, 1e-5, FLOAT32).value == 1 << 40
     for lanes in ([level, varied], [varied, level], [level, constant(3 << 39)]):
         with pytest.raises(Unproved, match="no constant power of two"):
-            ballast(1, lanes, [0, 1], sizes, 1e-5, "here")
+            ballast(1, lanes, [0, 1], sizes, 1e-5, FLOAT32)
 
 
 def test_fractions_are_made_whole_by_one_number():
@@ -91,7 +91,7 @@ def test_no_length_stands_for_every_length():
     lanes = lambda number, length: Circuit(
         Ledger(Terms(Language(2, 1, (letters,), length)), only_new), {"streams": _position_less(number), "output": 4}
     ).scores()[0][1]
-    assert not lanes(1 << 600, 1 << 52)[0].terms and lanes(1 << 199, 1 << 512)[0].terms
+    assert not lanes(1 << 600, 1 << 52).terms and lanes(1 << 199, 1 << 512).terms
     for number in (1 << 600, 1 << 512, 1 << 200):
         with pytest.raises(Unproved, match="a promise without a length"):
             lanes(number, 1 << 512)

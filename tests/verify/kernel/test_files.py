@@ -16,7 +16,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.verify.kernel.small import copied, only_new, searched
-from verify.kernel.certificate import Unexpected, prove, replay
+from verify.kernel.certificate import prove, replay
 from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import MOST_WEIGHTS, read, read_json, read_tensors
@@ -128,7 +128,7 @@ def test_weights_without_an_end_are_refused_before_they_are_read(tmp_path, conte
 
 def test_files_that_name_more_than_the_kernel_reads_are_refused(recall, tmp_path):
     config = json.loads((recall / "config.json").read_text()) | {"num_hidden_layers": (1 << 24) - 1}
-    with pytest.raises(Unproved, match="16777215 layers, and the kernel reads 4096"):
+    with pytest.raises(Unproved, match="num_hidden_layers = 16777215, and 4096 is the most"):
         read(copied(recall, tmp_path / "deep", config=config))
     edge = {"from": "s", "to": "s", "tokens": [[0, 0]], "distinct": False}
     language = {"tokens": 1 << 20, "start": "s", "edges": [edge] * 65}
@@ -160,7 +160,7 @@ def test_what_the_kernel_did_not_expect_is_told_with_its_place(recall, tmp_path)
     """A fault of the kernel is not taken for one of the files."""
     circuit = json.loads((recall / "circuit.json").read_text())
     circuit["streams"][0]["attributes"] = {"table": 3}
-    with pytest.raises(Unexpected, match=r"TypeError.*in matrix \(circuit.py:\d+\)"):
+    with pytest.raises(Unproved, match=r"the kernel is at fault: TypeError.*in matrix \(circuit.py:\d+\)"):
         replay(copied(recall, tmp_path / "copy", circuit=circuit), searched(recall)[1])
 
 

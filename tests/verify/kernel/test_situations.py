@@ -57,7 +57,7 @@ def value(terms: Terms, p: Poly, letters: tuple[int, ...], t: int) -> Fraction:
 
 def number(terms: Terms, a: int, letters: tuple[int, ...], t: int) -> Fraction:
     atom = terms.atoms[a]
-    if atom.table is not None:
+    if atom.kind == "table":
         return Fraction(int(atom.table[letters[t - 1]]))
     if atom.kind == "relu":
         return max(value(terms, atom.of, letters, t), Fraction(0))
