@@ -186,6 +186,10 @@ def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[Mod
 
     if directory is None or not (directory / "config.json").is_file():
         return models_in(directory, full, only=only)
+    if only:
+        raise ValueError(
+            f"--model {only[0]} is one of several models, and --checkpoint-dir {directory} is one: leave it out."
+        )
     import numpy as np
 
     from conformance.models.build import ROWS, SHORT, case_of

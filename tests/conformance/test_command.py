@@ -122,6 +122,8 @@ def test_one_checkpoint_of_ours(tmp_path, monkeypatch) -> None:
     assert functions and wrong == {"one rounding", "rounding, crossed"}
     assert {s["stage"]: s["verdict"] for s in models["stages"]}["pieces"] == "failed"
     assert {s["verdict"] for s in models["stages"] if s["stage"] != "pieces"} == {"passed"}
+    one = run("--checkpoint-dir", str(tmp_path / "keep"), "--model", "another")
+    assert "--model another is one of several models" in str(one.exception)
 
 
 @pytest.mark.quick
