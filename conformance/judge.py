@@ -11,6 +11,7 @@ from torch import Tensor
 
 from conformance.cases import cases
 from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -81,6 +82,7 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
         lengths = STEPS if kernel.is_step else LENGTHS
         yield from (run(kernel, case) for case in crossed_cases(op, lacking, lengths))
         yield from (run(kernel, case) for case in ordinary_cases(op, lacking, lengths))
+        yield from (run(kernel, case) for case in layer_cases(op, lacking, lengths))
 
 
 def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
@@ -153,12 +155,15 @@ def run(kernel: Kernel, case: Case) -> Ran:
 
 
 def sentence(error: BaseException) -> str:
-    """What was raised, in one line; its type alone where that is all it says, or its text cannot be had."""
+    """What was raised, in one line; its type alone where that is all it says, or its text cannot be had. What no file
+    or terminal shows, such as half a surrogate pair, is escaped.
+    """
     try:
         said = str(error).strip()
     except Exception:
         said = ""
-    return ": ".join(filter(None, [type(error).__name__, said])).splitlines()[0][:300]
+    line = ": ".join(filter(None, [type(error).__name__, said])).splitlines()[0][:300]
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
 
 
 def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[int | None, str]:

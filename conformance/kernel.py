@@ -90,7 +90,8 @@ class Kernel:
             inputs = self._with_offsets(inputs)
         if cuts := case.options.get("cuts"):
             return self._in_pieces(case, inputs, cuts)
-        return self._called(inputs, case, asked=bool({"last_state", "document_states"} & case.expected.keys()))
+        asked = {"last_state", "document_states"} if OFFSETS in inputs else {"last_state"}
+        return self._called(inputs, case, asked=bool(asked & case.expected.keys()))
 
     def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: bool) -> dict[str, Tensor]:
         """asked: whether the last state is asked for, which may be another path through a kernel."""

@@ -13,6 +13,7 @@ from typing import Any
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossed import crossed_cases
+from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
@@ -139,7 +140,13 @@ def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[
     vectors.mkdir(parents=True, exist_ok=True)
     count = 0
     for op in OPERATIONS:
-        found: list[Case] = [*cases(op, full), *crossed_cases(op), *ordinary_cases(op), *companion_cases(op)]
+        found: list[Case] = [
+            *cases(op, full),
+            *crossed_cases(op),
+            *ordinary_cases(op),
+            *layer_cases(op),
+            *companion_cases(op),
+        ]
         save(found, vectors / f"{op}.safetensors")
         count += len(found)
     return count, len(_built(directory / "models", full, heard))

@@ -46,4 +46,4 @@ def run_own(what: str, function: Callable, *arguments: Any, file: str = "") -> A
         ]
         at = f", line {lines[-1]}" if lines else ""
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise ValueError(f"{what}{at}: {kind}{error}") from error
+        raise ValueError(f"{what}{at}: {kind}{' '.join(str(error).split())}") from error

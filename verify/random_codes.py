@@ -20,19 +20,23 @@ law), and is a union bound, too high, where they are not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from math import comb, sqrt
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod, sqrt
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr, ndtri
 
 from verify.arguments import at_least, at_most, one_of
 
 KINDS = ("balanced", "jl")
-DRAWS = 500  # of each law of overlaps
+DRAWS = 500  # of each law of overlaps, at most
 _LATTICE_ENTRIES = 1 << 10
 _MOST_LENGTH = 1 << 16
+_LISTED = 3000  # multisets of overlaps
+_DRAWN = 1 << 16  # overlaps
 _STEEPEST = 300.0  # exp of it is still a float
 Z = 1.959964  # 95 %
 
@@ -55,15 +59,11 @@ def overlaps(length: int, kind: str = "balanced", coherence: float = 1.0) -> tup
     coherence: |<c, c'>| is at most this share of the length, as in a code that was drawn until that was measured.
     """
     one_of("kind", kind, KINDS)
-    half = length // 2
-    if kind == "balanced":
-        ways = [comb(half, agree) ** 2 for agree in range(half + 1)]
-        values = 4 * np.arange(half + 1) - length
-    else:
-        ways = [comb(length, agree) for agree in range(length + 1)]
-        values = 2 * np.arange(length + 1) - length
-    total = sum(ways)
-    share = np.array([way / total for way in ways])
+    entries = length // 2 if kind == "balanced" else length
+    agree = np.arange(entries + 1)
+    ways = gammaln(entries + 1) - gammaln(agree + 1) - gammaln(entries - agree + 1)  # the logarithm of their number
+    values = (4 if kind == "balanced" else 2) * agree - length
+    share = np.exp((ways - ways.max()) * (2 if kind == "balanced" else 1))
     share[-1] = 0.0  # distinct words
     kept = np.abs(values) <= coherence * length
     if not share[kept].sum() > 0:
@@ -76,17 +76,22 @@ def failure_rate(
 ) -> float:
     """The share of wrong answers, on average over codes and values, to three digits.
 
-    value_code: p lanes of balanced words; key_code: N entries; kappa: live pairs; seed: of the draws of overlaps. Tests
-    compare it with the sum over all overlaps where these can be listed, down to rates of 1e-9.
+    value_code: p lanes of balanced words; key_code: N entries; kappa: live pairs; seed: of the draws of overlaps, where
+    there are too many to take all. Tests compare these two down to rates of 1e-9.
     """
     at_least("value_code", value_code, 2, "a balanced code has two lanes or more")
     at_least("key_code", key_code, 2 if kind == "balanced" else 1, "a key code has at least so many entries")
     at_least("kappa", kappa, 1, "a query needs a pair")
     if kappa == 1:
         return 0.0
-    values, share = overlaps(key_code, kind, coherence)
-    rng, differ = np.random.default_rng(seed), _differ(value_code)
-    drawn, weights = _rare_and_usual(rng, values, share, kappa - 1, key_code, differ)
+    signed, share = overlaps(key_code, kind, coherence)
+    values, place = np.unique(np.abs(signed), return_inverse=True)  # signs change nothing: those of values are random
+    share = np.bincount(place, weights=share)
+    if comb(len(values) + kappa - 2, kappa - 1) <= _LISTED:
+        drawn, weights = _all_overlaps(values, share, kappa - 1)
+    else:
+        rng, differ = np.random.default_rng(seed), _differ(value_code)
+        drawn, weights = _rare_and_usual(rng, values, share, kappa - 1, key_code, differ)
     return float(f"{(_wrong(drawn, value_code, key_code) * weights).mean():.3g}")
 
 
@@ -161,6 +166,14 @@ def _wrong(overlap: np.ndarray, value_code: int, key_code: int) -> np.ndarray:
     return _of_all_pairs(swaps, value_code // 2)
 
 
+def _all_overlaps(values: np.ndarray, share: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, columns): every multiset of overlaps, and its weight in a mean of rows: how likely it is, times rows."""
+    places = list(combinations_with_replacement(range(len(values)), columns))
+    orders = [factorial(columns) / prod(map(factorial, Counter(row).values())) for row in places]
+    rows = np.array(places)
+    return values[rows], np.array(orders) * share[rows].prod(axis=1) * len(rows)
+
+
 def _rare_and_usual(
     rng: np.random.Generator, values: np.ndarray, share: np.ndarray, columns: int, key_code: int, differ: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -189,8 +202,9 @@ def _mean_of_sum(values: np.ndarray, share: np.ndarray, differ: float, t: float)
 
 
 def _drawn(rng: np.random.Generator, law: np.ndarray, columns: int) -> np.ndarray:
-    """(DRAWS, columns) places of a law of shares."""
-    return np.minimum(np.searchsorted(np.cumsum(law), _strata(rng, DRAWS, columns)), len(law) - 1)
+    """(rows, columns) places of a law of shares. The more columns, the less do rows differ, and the fewer are drawn."""
+    rows = min(DRAWS, max(16, _DRAWN // columns))
+    return np.minimum(np.searchsorted(np.cumsum(law), _strata(rng, rows, columns)), len(law) - 1)
 
 
 def _least(reached: Callable[[float], bool], most: float) -> float:
@@ -240,16 +254,28 @@ def _gaussian_lanes(lanes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def key_code_for(rate: float, value_code: int, kappa: int, kind: str = "balanced") -> int:
-    """The least even N whose average failure rate is at most `rate`, by halving."""
+    """An even N whose average failure rate is at most `rate`, where that of N − 2 is not.
+
+    It is looked for from the length on at which the simpler formula reaches the rate. With two or three keys the law is
+    not monotone in N, and a shorter length may do as well.
+    """
     if not 0 < rate < 1:
         raise ValueError(f"rate = {rate} is no rate of failures that a code can be found for; it lies between 0 and 1.")
     reaches = lambda n: failure_rate(value_code, n, kappa, kind) <= rate
-    high = 2
-    while not reaches(high):
-        high *= 2
-        if high > _MOST_LENGTH:
-            raise ValueError(f"no key code of at most {_MOST_LENGTH} entries fails at a rate of {rate} or less.")
-    low = high // 2
+    simplest = (kappa - 1) / 2 * ndtri(min(0.5, rate / (value_code // 2) ** 2)) ** 2
+    refusal = f"no key code of at most {_MOST_LENGTH} entries fails at a rate of {rate} or less."
+    if simplest > 4 * _MOST_LENGTH:  # it asks for three times too many where most answers are wrong
+        raise ValueError(refusal)
+    low = high = 2 * max(1, min(round(simplest / 2), _MOST_LENGTH // 2))
+    step = 2 * max(1, high // 32)
+    if reaches(high):
+        while low > 2 and reaches(low := max(2, low - step)):
+            high, step = low, 2 * step
+    else:
+        while not reaches(high := high + step):
+            low, step = high, 2 * step
+            if high > _MOST_LENGTH:
+                raise ValueError(refusal)
     while high - low > 2:
         middle = (low + high) // 4 * 2
         low, high = (low, middle) if reaches(middle) else (middle, high)

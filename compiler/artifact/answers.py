@@ -21,6 +21,7 @@ from compiler.artifact.schema import parse
 from compiler.compiled import Compiled
 from compiler.language.arguments import close_to
 from compiler.language.input_language import InputLanguage
+from compiler.language.markdown import one_line
 from compiler.own_file import module_of
 
 Task = Callable[[list[str]], str | None]
@@ -134,6 +135,8 @@ def _asked(task: Task, names: list[str], letters: frozenset[str]) -> str | None:
     except Exception as error:
         error.add_note(f"raised by the task on the sequence: {' '.join(names)}")
         raise
+    if isinstance(answer, str):
+        answer = str.__str__(answer)  # a subclass, such as NumPy's, has a repr and an equality of its own
     if answer is not None and (not isinstance(answer, str) or answer not in letters):
         near = close_to(answer, sorted(letters)) if isinstance(answer, str) else ""
         raise CheckpointError(
@@ -156,12 +159,13 @@ def _compare(names: list[str], answers: list[str | None], scores: np.ndarray, le
 
 
 def _name(task: Task) -> str:
-    return getattr(task, "__name__", type(task).__name__)
+    name = getattr(task, "__name__", None)
+    return one_line(name) if isinstance(name, str) and name.strip() else type(task).__name__
 
 
 def _says(task: Task) -> str:
     text = inspect.getdoc(task) or ""
-    return text.strip().splitlines()[0] if text.strip() else ""
+    return one_line(text.strip().splitlines()[0]) if text.strip() else ""
 
 
 def answers_text(answers: Answers) -> str:

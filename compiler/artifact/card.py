@@ -11,6 +11,7 @@ from compiler.artifact.numbers_config import is_numbers
 from compiler.digits import at_least, at_most
 from compiler.language.input_language import length_said
 from compiler.language.language_said import authors_words, language_said
+from compiler.language.markdown import code, one_line, prose
 from compiler.targets import family_of
 
 _IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding."
@@ -37,7 +38,12 @@ def model_card(
     if is_numbers(config):
         return numbers_card(manifest, config, example, answer)
     front = _FRONT.format(tag=_mixer(manifest).lower().replace(" ", "-"))
-    parts = [front + f"\n# {manifest['circuit']}", origin(manifest), _promise(manifest, letters), _sizes(manifest)]
+    parts = [
+        front + f"\n# {prose(manifest['circuit'])}",
+        origin(manifest),
+        _promise(manifest, letters),
+        _sizes(manifest),
+    ]
     return "\n\n".join([*parts, _snippet(config, example, answer), _warnings(manifest, config)]) + "\n"
 
 
@@ -53,6 +59,7 @@ def error_lines(promise: Mapping[str, Any]) -> list[str]:
 def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example: str, answer: str | None) -> str:
     """The card of a model over numbers, which no library loads but this one."""
     promise, sizes = manifest["promise"], manifest["sizes"]
+    inputs = prose(promise["description"])
     rows = "\n".join(f"| {name} | {sizes[name]} |" for name in ("d_model", "d_inner", "d_state", "layers"))
     exact = promise["level"] == "bit-exact"
     near = ["Every output equals the circuit's bit for bit."] if exact else []
@@ -67,13 +74,13 @@ tags:
 - compiled-circuit
 ---
 
-# {manifest["circuit"]}
+# {prose(manifest["circuit"])}
 
 {origin(manifest)}
 
 ## Promise
 
-Inputs, in {promise["dtype"]}: {promise["description"]}; up to {promise["length"]} positions. Beyond that nothing is
+Inputs, in {promise["dtype"]}: {inputs}; up to {promise["length"]} positions. Beyond that nothing is
 promised. {" ".join(near) or "The outputs are within rounding; no bound is known."}{answers}
 
 `construct verify DIRECTORY` compares every file with what the circuit compiles to, and runs it.
@@ -114,7 +121,7 @@ def origin(manifest: Mapping[str, Any]) -> str:
 
 def compiled_from(manifest: Mapping[str, Any]) -> str:
     """Where the weights come from, in one sentence."""
-    source = "written as a program" if is_own(manifest) else f"of {manifest['theorem']}"
+    source = "written as a program" if is_own(manifest) else f"of {one_line(manifest['theorem'])}"
     kind = _mixer(manifest)
     return f"No weight here was trained: a circuit {source} was compiled to exact weights of a real {kind} model."
 
@@ -135,23 +142,29 @@ def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str]) -> st
     bound = promise.get("error_bound")
     near = "is within rounding" if bound is None else f"is within {at_most(bound)} of the circuit's score"
     exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
-    stop = f"A generation ends with `{promise['stop']}`." if promise["stop"] else "No token ends a generation."
+    stop = f"A generation ends with {code(promise['stop'])}." if promise["stop"] else "No token ends a generation."
     beyond = "" if promise["length"] is None else " Beyond that nothing is promised."
     said = f"In {promise['dtype']}, every score {exact} on {_inputs(manifest, letters)}.{beyond} {stop}"
     guarantee = manifest.get("guarantee")
     if guarantee:
         asks = (guarantee["certificate"] or {}).get("asks")
-        task = f" The task: {asks}." if asks else ""
-        return f"{said}\n\nAnswers right: {guarantee['answers']}.{task} Proof: {guarantee['proof']}."
+        task = f" The task: {_with_letters(asks, letters)}." if asks else ""
+        right, proof = (_with_letters(guarantee[name], letters) for name in ("answers", "proof"))
+        return f"{said}\n\nAnswers right: {right}.{task} Proof: {proof}."
     return f"{said}{_answers(manifest)}"
+
+
+def _with_letters(said: str, letters: Sequence[str]) -> str:
+    """What is said of letters, which stand between backticks: as it is, unless one of them holds a backtick itself."""
+    return prose(said) if any("`" in letter for letter in letters) else one_line(said)
 
 
 def _inputs(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
     """The inputs: of a circuit of one's own by what its automaton says, for its description is free text."""
     promise = manifest["promise"]
     if not is_own(manifest):
-        return f"{promise['description']}, {length_said(promise['length'])}"
-    called = authors_words(promise["description"])
+        return f"{one_line(promise['description'])}, {length_said(promise['length'])}"
+    called = prose(authors_words(promise["description"]))
     return f"the input language of `construction.json`: {language_said(promise, letters)}; {called}"
 
 
@@ -160,10 +173,10 @@ def _answers(manifest: Mapping[str, Any]) -> str:
     answers = manifest.get("answers")
     if not answers:
         return ""
-    says = f" ({answers['says'].rstrip('.')})" if answers["says"] else ""
+    says = f" ({prose(answers['says'].rstrip('.'))})" if answers["says"] else ""
     proved = " The manifest states the task for `construct prove DIRECTORY`, too." * ("task" in manifest)
     return (
-        f"\n\nIts answers are tested against the author's function `{answers['function']}`{says}: "
+        f"\n\nIts answers are tested against the author's function {code(answers['function'])}{says}: "
         f"{answers['questions']:,} questions in {answers['sequences']:,} sequences (`answers.json`), which "
         f"`construct verify DIRECTORY` asks again.{proved}"
     )
@@ -189,8 +202,9 @@ def _right_text(example: str, answer: str | None) -> str:
     if not answer:
         return ""
     if " " not in answer:
-        return f"\n\nThe right answer is `{answer}`."
-    return f'\n\nThe right continuation is `{answer}`: `construct generate DIRECTORY --prompt "{example}"` writes it.'
+        return f"\n\nThe right answer is {code(answer)}."
+    written = code(f'construct generate DIRECTORY --prompt "{example}"')
+    return f"\n\nThe right continuation is {code(answer)}: {written} writes it."
 
 
 def _snippet(config: Mapping[str, Any], example: str, answer: str | None) -> str:

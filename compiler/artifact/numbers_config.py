@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -82,7 +83,7 @@ def numbers_example(inputs: Sequence[Mapping[str, Any]]) -> str:
     named = [NumberInput(**record) for record in inputs if record["name"] != POSITION]
     if not named:
         return f'{{"{POSITION}": np.arange(1, 4).reshape(1, 3, 1)}}'
-    return "{" + ", ".join(f'"{record.name}": np.zeros((1, 3, {record.width}))' for record in named) + "}"
+    return "{" + ", ".join(f"{json.dumps(record.name)}: np.zeros((1, 3, {record.width}))" for record in named) + "}"
 
 
 def is_numbers(config: Any) -> bool:

@@ -37,6 +37,7 @@ from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key
 from compiler.disguise.noise import WHERE
 from compiler.disguise.steps import Step, Tensors
+from compiler.language.markdown import prose
 
 BESIDE = (MANIFEST, CARD, ANSWERS, GRAPH)  # of the plain checkpoint, which the key keeps
 TEXTS = (CONFIG, GENERATION, CIRCUIT, *TOKENIZER_FILES)  # as they were
@@ -188,10 +189,10 @@ tags:
 - compiled-circuit
 ---
 
-# {manifest["circuit"]}, disguised
+# {prose(manifest["circuit"])}, disguised
 
 A circuit in another basis. {exact}
-The promise: {manifest["promise"]["description"]}. Level {level}:
+The promise: {prose(manifest["promise"]["description"])}. Level {level}:
 
 {done}
 

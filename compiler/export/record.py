@@ -12,6 +12,7 @@ from compiler.artifact.manifest import PromiseRecord
 from compiler.artifact.numbers_config import is_numbers
 from compiler.export.checkpoint import Package
 from compiler.export.errors import ExportError
+from compiler.language.markdown import prose
 
 FORMAT = "compiled-construction-export"
 FORMAT_VERSION = 1
@@ -81,8 +82,9 @@ def description(package: Package) -> str:
 def card(package: Package, content: Mapping[str, Any], use: str) -> str:
     """README.md of an export; `use`: how its client reads it, as Markdown."""
     warnings = "\n".join(f"- {line}" for line in content["warnings"])
+    name = prose(content["circuit"])
     return (
-        f"# {content['circuit']}\n\n{compiled_from(package.manifest)}\n\n## Promise\n\n{description(package)}\n\n"
+        f"# {name}\n\n{compiled_from(package.manifest)}\n\n## Promise\n\n{description(package)}\n\n"
         f"## Use\n\n{use}\n\n## Warnings\n\n{warnings}\n"
     )
 

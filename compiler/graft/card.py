@@ -7,16 +7,20 @@ from typing import Any
 
 from compiler.digits import at_least, at_most
 from compiler.language.input_language import length_said
+from compiler.language.markdown import code, prose
 
 
 def graft_card(report: Mapping[str, Any]) -> str:
     """README.md for a report: what is promised of host and circuit, and what was measured."""
     host, result, promise = report["host"], report["result"], report["circuit_promise"]
-    mapped = ", ".join(f"`{letter}`" for letter in report["mapped"])
-    letters = "\n".join(f"| `{letter}` | {place} |" for letter, place in list(report["letters"].items())[:64])
+    mapped = ", ".join(code(letter) for letter in report["mapped"])
+    inputs = prose(promise["description"])
+    letters = "\n".join(
+        f"| {code(letter, in_table=True)} | {place} |" for letter, place in list(report["letters"].items())[:64]
+    )
     lines = [
         "---\nlibrary_name: transformers\npipeline_tag: text-generation\n---",
-        f"# {report['circuit']} in a {host['class']}",
+        f"# {prose(report['circuit'])} in a {host['class']}",
         f"A compiled circuit stands beside the host's own weights: {host['layers']} layers of width {host['d_model']} "
         f"became {result['layers']} of width {result['d_model']}. No weight was trained. The class is the "
         "host's own, so no remote code is needed.",
@@ -24,7 +28,7 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"Token ids are unchanged. After tokens of the host, {report['host_promise']['text']}.",
         f"Proved: {report['host_promise']['proved']}.",
         "## The circuit",
-        f"On {promise['description']}, {length_said(promise['length'])}: its scores stand behind the host's last norm, "
+        f"On {inputs}, {length_said(promise['length'])}: its scores stand behind the host's last norm, "
         "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "
         f"leads by more than {at_most(promise['lead_needed'])} in the circuit it is the model's answer; the circuit's "
         f"own leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "

@@ -1,10 +1,11 @@
 """Host and circuit side by side in a plain checkpoint: `[host | circuit | padding | ballast]`, circuit layers first.
 
 Layers of the circuit. The embedding writes the ballast lanes a_i·K with Σ a_i² = D, so that the norms of these layers
-divide by K exactly, whatever the host's embedding (at most E long, which K absorbs) and the circuit hold. The circuit's
-lanes stand in the stream times FAINT, so small that their squares are 0 (`faint`); their norm weight is K/FAINT, so
-that every mixer of the circuit sees the lanes as they are and computes exactly what the compiler proved. Its last block
-also takes the ballast away, by one channel of constant output. The host's lanes pass through these layers untouched.
+divide by K exactly, whatever the host's embedding (at most E long, which K absorbs, and ε) and the circuit hold. The
+circuit's lanes stand in the stream times FAINT, so small that their squares are 0 (`faint`); their norm weight is
+K/FAINT, so that every mixer of the circuit sees the lanes as they are and computes exactly what the compiler proved.
+Its last block also takes the ballast away, by one channel of constant output. The host's lanes pass through these
+layers untouched.
 
 Layers of the host. The stream then holds the host's embedding as it was and the faint lanes, which are zeros to a norm.
 D instead of d places are made up for by weights × √(d/D) and ε × d/D. So where D/d is a power of four, every number of
@@ -21,7 +22,7 @@ as the stream's root mean square stays below LOUDEST = 2^20.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,16 @@ from torch import Tensor
 
 from compiler.analysis.affine_form import ONE
 from compiler.compiled import Compiled
+from compiler.digits import at_most
 from compiler.driver import compile
 from compiler.exactness.ballast import choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.bound import loudest_score
 from compiler.graft.errors import GraftError
-from compiler.graft.faint import FAINTEST_SEEN, LOUDEST, faint_level
+from compiler.graft.faint import FAINTEST_SEEN, LOUDEST, MOST_HEARD, faint_level, heard, norm_shrinks
 from compiler.graft.families import family_of
-from compiler.graft.families.family import HostFamily
-from compiler.graft.placement import Placement
+from compiler.graft.families.family import BRANCH, HostFamily
+from compiler.graft.planned import Plan
 from compiler.graft.sizes import wide_sizes
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
@@ -48,13 +50,6 @@ from compiler.language.circuit import Circuit
 _LARGEST_SCALE = 2.0**90  # of κ: scores stay finite beside a stream of 2^-10
 _LARGEST_LANE = 2.0**24  # of a number that is exact in float32, in steps of at most 1
 _LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
-
-
-@dataclass(frozen=True, eq=False)
-class Plan(Placement):
-    """Everything that is decided before a tensor is made."""
-
-    family: HostFamily
 
 
 def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
@@ -79,20 +74,34 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
             "`construct compose`, and put them in as one."
         )
     squared = _largest_square(host.get_input_embeddings().weight) * family.scale(own, wide) ** 2
-    ballast = choose_ballast(wide.d_model, np.append(FAINTEST_SEEN * bounds, squared**0.5), compiled.context.format)
+    epsilons = family.wide_epsilons(host.config, own, wide)
+    epsilon = epsilons[family.epsilons[0]]
+    beside = np.append(FAINTEST_SEEN * bounds, [squared**0.5, (epsilon * wide.d_model) ** 0.5])
+    ballast = choose_ballast(wide.d_model, beside, compiled.context.format)
     if ballast.level > _LARGEST_LEVEL:
         raise GraftError(
             f"the host's embedding has a row of length {squared**0.5:.3g}, beside which the norms would need a ballast "
             f"of {ballast.level:.3g}; at most {_LARGEST_LEVEL:.3g} is possible, so scale the embedding down."
         )
     faint = faint_level(compiled, bounds, ballast.level)
+    _check_heard(norm_shrinks(heard(faint, bounds), wide.d_model, epsilon), faint, bounds)
     lanes = tuple(factor * ballast.level for factor in ballast.factors)
     blocks = tuple(_widened_taps(block, wide.d_conv) for block in _with_ballast(compiled, lanes))
     letters = compiled.head[: circuit.token_alphabet.size - 1]
     reach = float((abs(letters) @ bounds).max(initial=0.0))
     terms = int(np.diff(letters.indptr).max(initial=0))
     scale = _scale(family, host, compiled)
-    return Plan(compiled, blocks, own, wide, ballast, faint, scale, bounds, reach, terms, family)
+    return Plan(compiled, blocks, own, wide, ballast, faint, scale, bounds, reach, terms, epsilons, family)
+
+
+def _check_heard(change: float, faint: float, bounds: np.ndarray) -> None:
+    """GraftError where the host's norms would hear the circuit's lanes, so that its logits would be others."""
+    if change > MOST_HEARD:
+        raise GraftError(
+            f"the circuit's lanes hold up to {bounds.max():.3g}, and of {faint:g} of that the factor of a host's norm "
+            f"could change by {at_most(change, 2)} of itself, where {MOST_HEARD:.2g} is allowed; scale the circuit's "
+            f"numbers down, or {BRANCH}."
+        )
 
 
 def _largest_square(table: Tensor) -> float:

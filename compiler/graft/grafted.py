@@ -13,13 +13,14 @@ from compiler.artifact.config import kernel_limits, kernel_warnings
 from compiler.compiled import Compiled
 from compiler.graft.arguments import check_token_map, source_of
 from compiler.graft.bound import proved
-from compiler.graft.direct_sum import Plan, config_of, plan, tensors_of
+from compiler.graft.direct_sum import config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
-from compiler.graft.faint import LOUDEST, least_stream_norm
+from compiler.graft.faint import LOUDEST
 from compiler.graft.hosts import DTYPES, read_host
+from compiler.graft.planned import Plan
 from compiler.graft.special import check_special
 from compiler.graft.union import union
-from compiler.graft.widths import Widths, is_exact
+from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
 from compiler.language.circuit import Circuit
 from compiler.language.data import language_to_data
@@ -99,9 +100,7 @@ def graft(
     wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
     report = _report(planned, model, ids, circuit, mapped) | {"warnings": _warnings(planned, wide)}
-    report["host_promise"] |= proved(
-        planned.family, model, tensors, planned.wide.d_model, 2.0**-planned.compiled.context.format.significand
-    )
+    report["host_promise"] = proved(planned, model, tensors)
     return Grafted(wide, ids, planned.compiled, report)
 
 
@@ -164,14 +163,13 @@ def _ids(circuit: Circuit, mapped: Mapping[str, int], vocab: int) -> tuple[dict[
 def _report(
     plan: Plan, host: Any, ids: Mapping[str, int], circuit: Circuit, mapped: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Sizes and promises as data."""
+    """Sizes, and the promise of the circuit, as data."""
     format = plan.compiled.context.format
     domain = plan.compiled.domains.of(plan.compiled.source.output)
     unit = 2.0**-format.significand
     share = (plan.terms + 2) * unit
     needed = 2 * share / (1 - share) * plan.reach if share < 1 else float("inf")
     step = float(domain.step)
-    exact = is_exact(plan.host.d_model, plan.wide.d_model)
     return {
         "mode": "direct-sum",
         "circuit": circuit.name,
@@ -185,17 +183,6 @@ def _report(
         "dtype": format.name,
         "letters": dict(ids),
         "mapped": sorted(mapped),
-        "host_promise": {
-            "level": "same operands" if exact else "rounded norm weights",
-            "text": (
-                "every number of the host is computed from the operands it had and zeros; libraries may add them in "
-                "another order"
-                if exact
-                else "the host's norm weights are rounded once more, for the square root of the widths is no power of "
-                "two; take a width of 4^k times the host's to avoid it"
-            ),
-            "least_stream_norm": least_stream_norm(plan.faint, plan.bounds),
-        },
         "circuit_promise": {
             "level": "margin-certified" if 0 < needed < step else "up to rounding",
             "lead_needed": needed,

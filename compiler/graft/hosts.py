@@ -23,6 +23,7 @@ from compiler.graft.families.family import BRANCH
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+LEAST_EPSILON = 2.0**-80  # divided by D/d <= 2^20 it is far above what a mean square may lose below 2^-126
 DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 
@@ -36,6 +37,7 @@ def read_host(host: object) -> PreTrainedModel:
     reason = refused(model)
     if reason is not None:
         raise GraftError(f"the host is {type(host).__name__}: {reason}.")
+    check_runs(model)
     return model
 
 
@@ -59,10 +61,27 @@ def refused(host: object) -> str | None:
         return f"its weight {broken} holds an infinity or a NaN; all weights must be finite numbers"
     if config.hidden_act not in ("silu", "swish"):
         return f"its activation is {config.hidden_act}, and circuits are exact under silu; {BRANCH}"
+    for name in family.epsilons:
+        epsilon = getattr(config, name)
+        if not isinstance(epsilon, float | int) or not LEAST_EPSILON <= epsilon <= 1:
+            return f"its {name} is {shown(epsilon)}, and a number from {LEAST_EPSILON:.3g} to 1 is needed"
     expand = getattr(config, "expand", 1)  # hosts with the delta rule have none
     if expand < 1 or int(expand) != expand:
         return f"its expand is {expand}, and a whole number of at least 1 is needed; {BRANCH}"
+    inner = expand * config.hidden_size
+    if hasattr(config, "expand") and getattr(config, "intermediate_size", inner) != inner:
+        return f"its expand is {expand}, and its {config.intermediate_size} channels are not that times its width"
     return family.refused(config)
+
+
+def check_runs(model: Any) -> None:
+    """GraftError for a host that cannot be run at all, as by sizes in its configuration that cannot be."""
+    try:
+        with torch.no_grad():
+            model(torch.zeros((1, 1), dtype=torch.int64, device=model.device))
+    except Exception as reason:  # whatever a configuration makes the libraries raise
+        told = _first_line(reason).rstrip(".")
+        raise GraftError(f"the host is {type(model).__name__}: it cannot be run ({told}).") from reason
 
 
 # Other forms of the same models --------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,8 @@ class Placement:
     """The circuit's blocks and where they stand.
 
     ballast: of the stream's norm; faint: FAINT; scale: κ; lanes: the circuit's lanes in d_model; reach: Σ|weight|·b,
-    the largest over the letters, and terms: the most lanes that a score reads.
+    the largest over the letters, and terms: the most lanes that a score reads; epsilons: of the norms of the direct
+    sum, that of the stream first, by the names of config.json.
     """
 
     compiled: Compiled
@@ -30,6 +32,11 @@ class Placement:
     bounds: np.ndarray
     reach: float
     terms: int
+    epsilons: Mapping[str, float]
+
+    @property
+    def epsilon(self) -> float:
+        return next(iter(self.epsilons.values()))
 
     @property
     def lanes(self) -> np.ndarray:

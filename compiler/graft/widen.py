@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from compiler.graft.errors import GraftError
 from compiler.graft.widths import Widths
 
 State = Mapping[str, Tensor]
@@ -22,6 +23,14 @@ def widened_norm(weight: Tensor, host: int, wide: int) -> Tensor:
     """The weight of an RMSNorm over `wide` places of which the first `host` are used."""
     result = weight.new_zeros(wide)
     result[:host] = weight * (host / wide) ** 0.5
+    return result
+
+
+def times(name: str, tensor: Tensor, factor: float) -> Tensor:
+    """The tensor times a power of two; GraftError where a number is too small or too large for that."""
+    result = tensor * factor
+    if not torch.equal(result / factor, tensor):
+        raise GraftError(f"the host's {name} has a number that times {factor:g} leaves its format; scale it.")
     return result
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.language.input_language import length_said
+from compiler.language.markdown import code
 
 _MOST = 12  # letters that are listed
 _LONGEST = 200  # characters of what an author says
@@ -18,7 +19,7 @@ def language_said(promise: Mapping[str, Any], letters: Sequence[str] | None) -> 
     Counted are the states that a sequence of this length leads to, and the letters that may stand in one.
     """
     states, ids = _reached(promise["language"], promise["length"])
-    names = [f"`{letters[i]}`" for i in sorted(ids)] if letters is not None else []
+    names = [code(letters[i]) for i in sorted(ids)] if letters is not None else []
     told = f"{len(ids):,} letter{'s' * (len(ids) != 1)}"
     if names:
         told = (

@@ -8,6 +8,7 @@ a result is a multiple of one power of two, so that bfloat16 and half hold it wi
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
@@ -198,7 +199,7 @@ def crossing(
     cuts, options = _cuts(row), {**options}
     if documents:
         inputs = {**inputs}
-        ids = [[i for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
+        ids = [[_number(row, i) for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
     options |= {"cuts": cuts} if cuts else {}
     options |= {"views": row["views"]} if row["views"] else {}
@@ -209,8 +210,16 @@ def crossing(
     return case(
         op, "crossing", name, f"these together: {name}", inputs, options, last_state=row["last state"],
         borders={what: places for what, places in borders.items() if places}, dtype=DTYPES[row["dtype"]],
-        documents=documents[0] if row["start"] == "documents" and row["batch"] == 1 and op != "conv" else (), **more,
+        documents=documents[0] if documents and row["batch"] == 1 and op != "conv" else (), **more,
     )  # fmt: skip
+
+
+def _number(row: Mapping[str, Any], i: int) -> int:
+    """That of document i: from 0 or not, neighbours or not. After an initial state the first is 0: kernels in use take
+    the state for that of document 0, which is asked by one case alone (*packed*).
+    """
+    lot = zlib.crc32(called(row).encode())
+    return (0 if "state" in row["start"] else (0, 1, 5)[lot % 3]) + (1, 2, 7)[lot // 3 % 3] * i
 
 
 def _scan(op: str, row: Mapping[str, Any]) -> Case:

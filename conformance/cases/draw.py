@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.kernel import piece
+from conformance.kernel import STATE_IN, piece
 from conformance.loader import HOW, Case
 
 BF16 = torch.bfloat16
@@ -121,11 +121,13 @@ def case(
 
 
 def _document_states(op: str, kind: exact.Kind, inputs: Mapping[str, Tensor], options: Mapping[str, Any], lengths):
-    """The last state of each document, as if nothing else stood in its row."""
+    """The last state of each document, as if nothing else stood in its row; an initial state is that of the first."""
     ends = list(accumulate(lengths))
     alone = {name: tensor for name, tensor in inputs.items() if name != "seq_idx"}
     states = []
     for start, stop in zip([0, *ends], ends, strict=False):
+        if start:
+            alone.pop(STATE_IN[op], None)
         part = {name: piece(op, name, tensor, start, stop) for name, tensor in alone.items()}
         states.append(getattr(exact, op)(kind, **part, **options)["last_state"].astype(np.float64))
     return torch.from_numpy(np.concatenate(states))

@@ -11,7 +11,7 @@ dtype, as definitions in use round sums and gates; the other only for that of y.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise
@@ -40,7 +40,7 @@ A_STEP = 4 * ULP  # the error of a step, as of a half-life
 ROUNDINGS = 2  # to a narrow dtype, of as many units as the largest has, before y is rounded
 FAINTEST = 2.0**-25  # half a unit of the smallest numbers of float16
 ROUNDED = "rounding, crossed"
-_LIMITS = {"above": (0.0, 0.75), "below": (0.25, 0.75)}
+_LIMITS = {"above": (0.0, 0.7), "below": (0.3, 0.7)}  # of more bits than a narrow dtype has
 _RATES = (1 / 64, 2.0, 1 / 4, 3.0)
 _DELTA_RATES = (1 / 64, 1 / 4, 1 / 2, 1.0)
 _SIZES = {  # with columns and channels beyond a tile of 16
@@ -61,7 +61,7 @@ def ordinary_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The crossed cases of ordinary numbers, those of the stage `ROUNDED` last; without: options not to be taken."""
-    cases = [case for row in ordinary_rows(op, without, lengths) for case in _both(op, row)]
+    cases = [case for row in ordinary_rows(op, without, lengths) for case in both(op, row, _share(op, row))]
     return tuple(sorted(cases, key=lambda case: case.stage == ROUNDED))
 
 
@@ -99,16 +99,19 @@ class _Draw(Draw):
         return self.between(shape, least, most) * self.of((-1, 1), shape)
 
 
-def _both(op: str, row: Row) -> list[Case]:
-    """The case of a row, and beside narrow operands the strict one."""
+def both(op: str, row: Row, share: float, change: Callable[[str, Tensor], Tensor] = lambda _, m: m) -> list[Case]:
+    """The case of a row, and beside narrow operands the strict one. share: how far a result may be, as a part of the
+    sum of absolute values; change: what is made of an operand, by its name, after it is drawn.
+    """
     draw = _Draw(f"{op} ordinary {called(row)}")
     inputs, options = {"conv": _conv, "norm": _norm, "delta_rule": _delta}.get(op, _scan)(op, row, draw)
+    inputs = {name: change(name, m) for name, m in inputs.items()}
     dtype = DTYPES[row["dtype"]]
     narrow = (*LAYER, "initial_states") if op == "conv" else LAYER
     inputs = {name: m.to(dtype).float() if name in narrow else m for name, m in inputs.items()}
     row = {"start": "nothing", "last state": False, **row}
     made = crossing(row, op, inputs, options, _documents(row), kind=exact.Double, relative=1.0)
-    sizes, share = _sizes(op, row, inputs, options, made), _share(op, row)
+    sizes = _sizes(op, row, inputs, options, made)
     if op == "conv" and "last_state" in sizes:  # a copy
         sizes["last_state"] = torch.zeros_like(sizes["last_state"])
     named = replace(made, name=f"ordinary: {made.name}", asks=f"ordinary numbers, and {made.asks}")

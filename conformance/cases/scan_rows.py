@@ -211,6 +211,11 @@ ROWS = (
         length=40, documents=(16, 1, 15, 8), decay=(KEEP,), step=(0, 1), initial=25, last=True,
     ),
     Row(
+        *(), stage="packed", name="a first document of number 3", length=40, documents=(16, 1, 15, 8),
+        asks="the initial state is that of the first document, whatever its number", numbers=(3, 4, 9, 11),
+        decay=(KEEP,), step=(0, 1), initial=25, last=True,
+    ),
+    Row(
         *(), stage="packed", name="documents over chunks", asks="documents that end inside chunks, and at their ends",
         length=100, documents=(5, 11, 1, 40, 43), decay=BOTH, step=RARELY, last=True, skip=True,
     ),

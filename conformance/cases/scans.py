@@ -61,7 +61,7 @@ def _rendered(op: str, row: Row) -> Case:
     found = {what: places for what, places in borders.items() if places}
     return case(
         op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, borders=found, dtype=row.dtype,
-        documents=row.documents if row.batch == 1 and not row.initial else (),
+        documents=row.documents if row.batch == 1 else (),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from conformance.cases.companion import companion_cases
+from conformance.faults.numerics import tf32
 from conformance.judge import trial
 from conformance.kernel import SIGNATURES, Kernel
 from conformance.stages import STAGES
@@ -51,6 +52,9 @@ BUGS = {
     "initial state lost with a norm": "crossing",
     "strides ignored": "crossing",
     "exp in half is 0 or 1": "crossing",
+    "products in TF32 from 16 keys": "crossing",
+    "norm of q and k in bfloat16 from 64 keys": "crossing",
+    "exp is 0 or 1 from 64 keys": "crossing",
 }
 
 
@@ -62,12 +66,18 @@ def delta_rule(q, k, v, g, beta, seq_idx=None, initial_state=None, use_qk_l2norm
     if bug == "strides ignored":
         v = v.as_strided(v.shape, torch.empty(v.shape).stride())
     q, k, v, g, beta = (m.float() for m in (q, k, v, g, beta))
+    if bug == "products in TF32 from 16 keys" and k.shape[-1] >= 16:
+        q, k, v = (tf32(m) for m in (q, k, v))
+    if bug == "exp is 0 or 1 from 64 keys" and k.shape[-1] >= 64:
+        bug = "exp is 0 or 1"
     if bug == "rows modulo 4":
         q, k, v, g, beta = (m[torch.arange(len(m)) % 4] for m in (q, k, v, g, beta))
     if use_qk_l2norm_in_kernel and bug != "norm left out":
         epsilon = 0.0 if bug == "epsilon left out of the norm" else 1e-6
         q = _normed(q, epsilon)
         k = k if bug == "norm of k left out" else _normed(k, epsilon)
+        if bug == "norm of q and k in bfloat16 from 64 keys" and k.shape[-1] >= 64:
+            q, k = q.bfloat16().float(), k.bfloat16().float()
     q, k = (_shared(m, v.shape[2], bug) for m in (q, k))
     k = k[:1].expand_as(k) if bug == "row 0 of k for all" else k
     q = q * _scale(q.shape[-1], bug)

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from conformance.faults import numerics, unforeseen
+from conformance.faults.sized import from_size
 
 Right = Callable[..., Any]
 Given = dict[str, Any]
@@ -348,4 +349,31 @@ REPORTED: dict[tuple[str, str], Reported] = {
         "crossing", "", unforeseen.hard_exp_behind_a_state
     ),
     (_CONV, "silu of fewer taps is a relu"): Reported("crossing", "", unforeseen.relu_of_fewer_taps),
+    (_SCAN, "products in TF32 from 16 columns"): Reported("crossing", "", from_size("products in TF32", columns=16)),
+    (_SCAN, "exp in bfloat16 from 64 columns"): Reported("crossing", "", from_size("exp in bfloat16", columns=64)),
+    (_SCAN, "softplus is a relu from 64 columns"): Reported(
+        "crossing", "", from_size("softplus is a relu", columns=64)
+    ),
+    (_SSD, "products of whole tiles in TF32"): Reported(
+        "crossing", "", from_size("products in TF32", channels=16, columns=16)
+    ),
+    (_SSD, "products in half from 64 columns"): Reported("crossing", "", from_size("products in half", columns=64)),
+    (_SSD, "exp of whole tiles in half"): Reported(
+        "crossing", "", from_size("exp in half", channels=16, columns=16)
+    ),
+    (_SSD, "softplus is a relu in heads of 32 channels"): Reported(
+        "crossing", "", from_size("softplus is a relu", channels=32)
+    ),
+    (_STEP, "products in half from 32 channels"): Reported(
+        "crossing", "", from_size("products in half", channels=32)
+    ),
+    (_STEP, "exp in bfloat16 from 64 columns"): Reported("crossing", "", from_size("exp in bfloat16", columns=64)),
+    (_CONV, "taps in bfloat16 from 128 channels"): Reported(
+        "crossing", "", from_size("taps in bfloat16", channels=128)
+    ),
+    (_CONV, "silu is a relu from 128 channels"): Reported("crossing", "", from_size("silu is a relu", channels=128)),
+    (_NORM, "weight in bfloat16 from 512 channels"): Reported(
+        "crossing", "", from_size("products in bfloat16", channels=512)
+    ),
+    (_NORM, "epsilon twice from 512 channels"): Reported("crossing", "", from_size("epsilon twice", channels=512)),
 }  # fmt: skip

@@ -51,6 +51,7 @@ def conv(x, weight, bias=None, seq_idx=None, initial_states=None, activation=Non
         before = torch.zeros_like(before)
     past = torch.cat([before, numerics.operand(x, bug)], 2)
     weight = weight.flip(1) if bug == "taps in reverse" else weight
+    weight = weight.bfloat16().float() if bug == "taps in bfloat16" else weight
     y = torch.zeros_like(x)
     shift = {"window one step early": -1, "window one step late": 1}.get(bug, 0)
     padded = F.pad(past, (1, 1))
@@ -67,7 +68,7 @@ def conv(x, weight, bias=None, seq_idx=None, initial_states=None, activation=Non
     if bias is not None and bug != "bias left out":
         y = y + bias.float()[None, :, None] * (2 if bug == "bias twice" else 1)
     if activation and bug != "activation left out":
-        y = F.silu(y)
+        y = F.relu(y) if bug == "silu is a relu" else F.silu(y)
     if bug == "last channels left out":
         y[:, channels // 4 * 4 :] = 0
     if bug == "window lost at blocks of 128":
@@ -103,7 +104,7 @@ def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=False, b
         mean = mean * size / (size - 1)
     if bug == "mean without the last channels":
         mean = grouped[..., : max(4, size // 64 * 64) if size > 64 else size].square().sum(-1, keepdim=True) / size
-    eps = {"epsilon left out": 0.0, "epsilon of 1e-3": 1e-3}.get(bug, eps)
+    eps = {"epsilon left out": 0.0, "epsilon of 1e-3": 1e-3, "epsilon twice": 2 * eps}.get(bug, eps)
     root = (mean.sqrt() + eps) if bug == "epsilon after the root" else (mean + eps).sqrt()
     y = (grouped / root).flatten(-2)
     y = y if bug == "weight left out" else y * numerics.operand(weight.float(), bug)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from constructions.checkpoints.artifact import cost_of
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import rebuild
 from constructions.checkpoints.scores import module_scores, reference_scores
+from constructions.checkpoints.sharded_row import Row, differs, parsed
 from constructions.command.requests import check_exhaustive
-from constructions.shards.shard import Shard
+from constructions.shards.shard import Place, Shard
 from verify.check import CheckedForm, Verification, check_forms
 from verify.samples import EXHAUSTIVE_LIMIT, rows_of_a_batch, split
 from verify.scores import Scores
@@ -29,13 +30,30 @@ _JOB = "constructions.checkpoints.sharded:verified"
 _ADVERSARIAL, _EVERY, _RANDOM = "adversarial", "every sequence", "random"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sharded:
     """The shards of a verification. of: the task of each, by its number; run: what a table of them is of."""
 
+    built: Built
     shards: tuple[Shard, ...]
     of: tuple[int, ...]
     run: dict[str, Any]
+
+    def check(self, place: Place, result: Any) -> None:
+        """ValueError where a shard of this place cannot come out so, whatever the checkpoint is."""
+        part, _, count = place
+        task = self._tasks[part]
+        assert self.built.compiled.source.alphabet is not None, "it is over tokens"
+        parsed(result).check(count, task.length, self.built.compiled.source.alphabet.size)
+
+    def differs(self, result: Any, again: Any) -> str | None:
+        """In what two runs of one shard differ; None where they are the same."""
+        return differs(parsed(result), parsed(again), self.built.compiled.error_bound or 0.0)
+
+    @cached_property
+    def _tasks(self) -> dict[str, Task]:
+        tasks = self.built.construction.tasks()
+        return {shard.part: tasks[number] for shard, number in zip(self.shards, self.of, strict=True)}
 
 
 def sharded(directory: Path, built: Built, mode: str, samples: int) -> Sharded:
@@ -59,7 +77,9 @@ def sharded(directory: Path, built: Built, mode: str, samples: int) -> Sharded:
                 shards.append(Shard(f"task {number + 1}, {kind}", first, which["count"], _JOB, place | which))
                 of.append(number)
     asked = {"mode": mode, "samples": None if mode == "exhaustive" else samples}
-    return Sharded(tuple(shards), tuple(of), {"files": place["files"], "seed": built.construction.seed + 1} | asked)
+    return Sharded(
+        built, tuple(shards), tuple(of), {"files": place["files"], "seed": built.construction.seed + 1} | asked
+    )
 
 
 def _kinds(task: Task, mode: str, samples: int, hard: bool) -> Iterator[tuple[str, int]]:
@@ -79,7 +99,7 @@ def _sums(directory: Path) -> dict[str, str]:
 
 
 def verified(directory: str, files: dict[str, str], number: int, kind: str, first: int, count: int) -> dict[str, Any]:
-    """A shard, on a worker: the fields of its `Verification`. ValueError where the checkpoint is not there."""
+    """A shard, on a worker: its `Row`. ValueError where the checkpoint is not there."""
     place = Path(directory)
     if not (place / WEIGHTS).is_file() or _sums(place) != files:
         raise ValueError(
@@ -89,7 +109,7 @@ def verified(directory: str, files: dict[str, str], number: int, kind: str, firs
     task = worker.built.construction.tasks()[number]
     batches = worker.batches(task, kind, first, count)
     (found,) = check_forms([worker.form], worker.reference, batches, worker.built.compiled.error_bound or 0.0)
-    return asdict(found)
+    return asdict(Row.of(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +137,10 @@ def _worker(directory: str, _: tuple[str, ...]) -> _Worker:
     return _Worker(built, form, reference_scores(built.compiled))
 
 
-def summed(built: Built, plan: Sharded, found: Sequence[dict[str, Any]]) -> dict[str, Verification]:
+def summed(plan: Sharded, found: Sequence[Any]) -> dict[str, Verification]:
     """By task, as `artifact.verify` tells it. found: what came out of each shard, in their order."""
-    totals = [Verification() for _ in built.construction.tasks()]
-    for number, fields in zip(plan.of, found, strict=True):
-        failure = fields["failure"] and tuple(fields["failure"])
-        totals[number] += Verification(**fields | {"failure": failure})
-    return {task.describe(): total for task, total in zip(built.construction.tasks(), totals, strict=True)}
+    tasks = plan.built.construction.tasks()
+    totals = [Verification() for _ in tasks]
+    for number, result in zip(plan.of, found, strict=True):
+        totals[number] += parsed(result).verification()
+    return {task.describe(): total for task, total in zip(tasks, totals, strict=True)}

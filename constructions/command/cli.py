@@ -162,8 +162,9 @@ def verify(
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         verified = disguising.verifier_of(directory, key) or verified
         found = verified(directory, "none" if where.asked else mode, samples, runtime == "transformers", form, data)
+        kept = None
         if where.asked:
-            found = sharding.verify_shared(directory, found, mode, samples, where, bars)
+            found, kept = sharding.verify_shared(directory, found, mode, samples, where, bars)
     for sentence in found.complaints[:_MOST_COMPLAINTS]:
         typer.echo(sentence, err=True)
     if len(found.complaints) > _MOST_COMPLAINTS:
@@ -176,10 +177,14 @@ def verify(
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
     if found.noise:
         report["noise"] = found.noise
+    if kept is not None:
+        report["shards"] = kept.to_json()
     if as_json:
         typer.echo(strict_json(report | {"damage": found.damage}))
     else:
         display.show_report(report)
+        if kept is not None and kept.sentence():
+            display.console.print(kept.sentence(), soft_wrap=True, markup=False, highlight=False)
     if not artifact.passed(found.built, found.results):
         fail(found.built, found.stack, found.results)
     if not found.good:

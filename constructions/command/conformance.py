@@ -6,9 +6,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 from rich.text import Text
@@ -63,6 +63,7 @@ def conformance(
         raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
+        junit = junit.absolute()  # a kernel may go to another folder
     if kernel and (faults or (checkpoint_dir and not runtime)):
         other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
         raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
@@ -76,7 +77,9 @@ def conformance(
     if faults:
         _faults(where, as_json)
         return
-    with working("conformance", quiet=as_json), _stdout_kept() if as_json else nullcontext():
+    if kernel and checkpoint_dir:
+        checkpoint_dir = checkpoint_dir.absolute()
+    with working("conformance", quiet=as_json), _stdout_lent(aside=as_json):
         from conformance.report import try_kernel, try_runtime, write
 
         if out is not None:
@@ -118,17 +121,36 @@ def conformance(
 
 
 @contextmanager
-def _stdout_kept() -> Iterator[None]:
-    """What a kernel prints goes to stderr, also what C code and its child processes print, which know no sys.stdout."""
+def _stdout_lent(aside: bool) -> Iterator[None]:
+    """A kernel may close what it prints to, the stream of Python and its descriptor: the report is written still.
+
+    aside: what it prints goes to stderr, also what C code and its child processes print, which know no sys.stdout.
+    """
     sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
+    stream, kept = sys.stdout, os.dup(1)
+    if aside:
+        os.dup2(2, 1)
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(cast(TextIO, Lent(sys.stderr if aside else stream))):
             yield
     finally:
         os.dup2(kept, 1)
         os.close(kept)
+        if stream.closed:
+            sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
+
+
+class Lent:
+    """A stream that is not closed by who has it."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def close(self) -> None:
+        self._stream.flush()
 
 
 def _check_device(device: str) -> None:
@@ -186,6 +208,10 @@ def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[Mod
 
     if directory is None or not (directory / "config.json").is_file():
         return models_in(directory, full, only=only)
+    if only:
+        raise ValueError(
+            f"--model {only[0]} is one of several models, and --checkpoint-dir {directory} is one: leave it out."
+        )
     import numpy as np
 
     from conformance.models.build import ROWS, SHORT, case_of

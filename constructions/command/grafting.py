@@ -70,7 +70,7 @@ def graft(
     if as_json:
         typer.echo(strict_json(report))
     else:
-        _tell(report, out)
+        _tell(report)
     if complaint is not None:
         typer.echo(complaint, err=True)
         raise typer.Exit(1)
@@ -104,11 +104,17 @@ def _direct_sum(
     difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
     found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
     measured = {"host": asdict(difference) | {"same_sums": same}, "answers": asdict(found)}
-    save(grafted, out, tokenizer_with_letters(host, grafted), measured, force)
     complaint = broken_promise(grafted, difference, same)
     if found.wrong or found.intruding:
         complaint = "the grafted model gives wrong answers"
-    return grafted.report | {"measured": measured, "directory": str(out)}, complaint
+    if complaint is None:
+        save(grafted, out, tokenizer_with_letters(host, grafted), measured, force)
+    return grafted.report | {"measured": measured, "directory": _saved(out, complaint)}, complaint
+
+
+def _saved(out: Path, complaint: str | None) -> str | None:
+    """Where the model is: nowhere, if something is wrong with it."""
+    return str(out) if complaint is None else None
 
 
 def _check_branch(tokens: Path | None, width: int | None) -> None:
@@ -126,12 +132,13 @@ def _branch(
 
     from compiler.graft.arguments import ids_of
     from compiler.graft.directory import save_branch
-    from compiler.graft.hosts import opened
+    from compiler.graft.hosts import check_runs, opened
     from compiler.graft.measure import random_text
     from compiler.graft.side import branch
 
     quiet()
     model = opened(host)
+    check_runs(model)
     joined = branch(model, circuit, tokens, where="both", target=target)
     letters = {place for places in tokens.values() for place in ids_of(places)}
     ids = random_text(model.get_input_embeddings().weight.shape[0], letters)
@@ -146,9 +153,10 @@ def _branch(
         "trainable": int(joined.write.numel() + joined.say.numel()),
         "measured": {"host": {"positions": ids.numel(), "worst": worst, "size": size}},
     }
-    save_branch(joined, host, out, report, force)
     complaint = None if worst == 0 else f"the host's logits changed by {worst:.3g}, and equal ones are promised"
-    return report | {"directory": str(out)}, complaint
+    if complaint is None:
+        save_branch(joined, host, out, report, force)
+    return report | {"directory": _saved(out, complaint)}, complaint
 
 
 def quiet() -> None:
@@ -202,7 +210,7 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
     }
 
 
-def _tell(report: dict[str, Any], out: Path) -> None:
+def _tell(report: dict[str, Any]) -> None:
     host, measured = report["host"], report["measured"]
     worst = measured["host"]["worst"]
     equal = (
@@ -211,7 +219,7 @@ def _tell(report: dict[str, Any], out: Path) -> None:
     if report["mode"] == "branch":
         console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
         console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
-        console.print(f"checkpoint: {out}")
+        _tell_place(report)
         return
     result = report["result"]
     console.print(
@@ -220,7 +228,8 @@ def _tell(report: dict[str, Any], out: Path) -> None:
     )
     apart = " (letters' own after letters apart)" if report["mapped"] else ""
     console.print(f"host logits on {measured['host']['positions']} positions{apart}: {equal}")
-    console.print(f"proved: {report['host_promise']['proved']}")
+    word = "promised" if report["directory"] is None else "proved"  # of a promise that is not kept nothing is proved
+    console.print(f"{word}: {report['host_promise']['proved']}")
     promise, found = report["circuit_promise"], measured["answers"]
     console.print(
         f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
@@ -228,7 +237,12 @@ def _tell(report: dict[str, Any], out: Path) -> None:
     )
     for warning in report["warnings"]:
         console.print(f"note: {warning}", soft_wrap=True)
-    console.print(f"checkpoint: {out}")
+    _tell_place(report)
+
+
+def _tell_place(report: dict[str, Any]) -> None:
+    place = report["directory"]
+    console.print("nothing is saved" if place is None else f"checkpoint: {place}")
 
 
 def compose(

@@ -93,7 +93,13 @@ def trace(
     text: Annotated[str, typer.Option("--input", help='tokens, such as "k0 v3 k0"')],
     patch: Annotated[
         list[str] | None,
-        typer.Option(help='set a variable: "NAME@POSITION=VALUE", such as "stack@3=("; may be repeated'),
+        typer.Option(
+            help=(
+                'set a variable: "NAME@POSITION=VALUE", such as "stack@3=("; may be repeated. VALUE is a letter as it '
+                'stands, or none (absent), true, false, 3, or 0,1; of a letter that is called none: "letter none", and '
+                '"no letter" is absent'
+            )
+        ),
     ] = None,
     key: KeyFile = None,
     as_json: Json = False,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from compiler.artifact.json_files import strict_value
 from compiler.artifact.plain_files import text_of
 from constructions.command import requests
 from constructions.command.disguising import Force
@@ -71,12 +72,11 @@ def score(
     with working("score", quiet=as_json):
         from compiler.disguise.key import read_key
         from constructions.scoring.build import problem_of
-        from constructions.scoring.evaluate import score as scored
-        from constructions.scoring.methods.named import found_by
+        from constructions.scoring.methods.named import score_of
         from constructions.scoring.table import COLUMNS
 
         problem = problem_of(directory, None if key is None else read_key(key), seed)
-        rows = [{"method": name} | asdict(scored(problem, found_by(name, problem))) for name in method]
+        rows = [{"method": name} | asdict(score_of(name, problem)) for name in method]
     if as_json:
         typer.echo(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
         return
@@ -88,12 +88,15 @@ def _kept(keep: Path) -> list[dict[str, Any]]:
     """The rows of a file, [] where there is none yet; ValueError for one that holds something else."""
     if not keep.exists():
         return []
+    from constructions.scoring.table import check_row
+
     try:
-        rows = json.loads(text_of(keep))["rows"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        rows = None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"--keep {keep}: it holds no rows of scores; give another file.")
+        rows = strict_value(text_of(keep))["rows"]
+        for row in rows if isinstance(rows, list) else [None]:
+            check_row(row)
+    except (ValueError, TypeError, KeyError, RecursionError) as reason:
+        why = f" ({reason})" if isinstance(reason, ValueError) else ""
+        raise ValueError(f"--keep {keep}: it holds no rows of scores{why}; give another file.") from None
     return rows
 
 

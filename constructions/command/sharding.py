@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -14,7 +14,22 @@ from constructions.command.display import Bars
 
 if TYPE_CHECKING:
     from constructions.checkpoints.saved import Finding
-    from constructions.shards.shard import Shard
+    from constructions.shards.shard import Place, Shard
+    from constructions.shards.table import Table
+
+
+class Plan(Protocol):
+    """Work in shards whose results a table may hold: `check` and `differs` say of these what they can be."""
+
+    @property
+    def shards(self) -> Sequence[Shard]: ...
+
+    @property
+    def run(self) -> dict[str, Any]: ...
+
+    def check(self, place: Place, result: Any) -> None: ...
+
+    def differs(self, result: Any, again: Any) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -39,30 +54,70 @@ class Where:
 
         return results(shards, self.workers, self.scheduler, self._told, partial(typer.echo, err=True))
 
-    def kept(self, shards: Sequence[Shard], run: dict[str, Any], bars: Bars, name: str) -> list[Any]:
-        """What came out of each shard, in their order: those of the table are not done again."""
+    def kept(self, plan: Plan, bars: Bars, name: str) -> Kept:
+        """What came out of each shard, in their order: those of the table are not done again, but for a few of them.
+
+        ValueError where one of these comes out otherwise than the table says.
+        """
         from constructions.shards.shard import code
         from constructions.shards.table import Table
 
-        table, advance = Table(self.table, run | {"code": code()}), bars(name, sum(shard.count for shard in shards))
-        left = table.left(shards)
-        advance(sum(shard.count for shard in shards) - sum(shard.count for shard in left))
-        for shard, found in self.results(left):
-            table.add(shard, found)
+        table = Table(self.table, plan.run | {"code": code()}, plan.shards, plan.check)
+        left = table.left(plan.shards)
+        again = set(table.some(plan.shards))
+        read = len(plan.shards) - len(left)
+        advance = bars(name, sum(shard.count for shard in plan.shards))
+        advance(sum(shard.count for shard in plan.shards) - sum(shard.count for shard in (*again, *left)))
+        for shard, found in self.results([*again, *left]):
+            if shard in again:
+                self._check_again(table, shard, plan.differs(table.result(shard), found))
+            else:
+                table.add(shard, found)
             advance(shard.count)
-        return [table.result(shard) for shard in shards]
+        found_all = [table.result(shard) for shard in plan.shards]
+        return Kept(found_all, None if self.table is None else str(self.table), read, len(again))
+
+    def _check_again(self, table: Table, shard: Shard, other: str | None) -> None:
+        if other is not None:
+            raise ValueError(
+                f"table {table.path} is not what this run gives: {shard} was run again, and the table says {other}; "
+                "name another file."
+            )
 
     def _told(self, address: str) -> None:
         if not self.quiet:
             typer.echo(f"dashboard: {address}", err=True)
 
 
-def verify_shared(directory: Path, compared: Finding, mode: str, samples: int, where: Where, bars: Bars) -> Finding:
-    """What was compared of a checkpoint, with what its sequences give."""
+@dataclass(frozen=True)
+class Kept:
+    """results: of all shards; of these were read from the table, not run; again: so many of those were run as well."""
+
+    results: list[Any]
+    table: str | None
+    read: int
+    again: int
+
+    def to_json(self) -> dict[str, Any]:
+        """How many shards there are, and how many of them were not run now."""
+        return {"all": len(self.results), "table": self.table, "read": self.read, "run_again": self.again}
+
+    def sentence(self) -> str:
+        """What was not run now; empty where all was."""
+        if not self.read:
+            return ""
+        same = f"{self.again} of those run again, with the same result"
+        return f"{self.read:,} of {len(self.results):,} shards read from {self.table}, not run; {same}"
+
+
+def verify_shared(
+    directory: Path, compared: Finding, mode: str, samples: int, where: Where, bars: Bars
+) -> tuple[Finding, Kept | None]:
+    """What was compared of a checkpoint, with what its sequences give; None where it cannot be run."""
     from constructions.checkpoints.sharded import sharded, summed
 
     if compared.stack is None:
-        return compared
+        return compared, None
     plan = sharded(directory, compared.built, mode, samples)
-    found = where.kept(plan.shards, plan.run, bars, "verify")
-    return replace(compared, results=summed(compared.built, plan, found))
+    kept = where.kept(plan, bars, "verify")
+    return replace(compared, results=summed(plan, kept.results)), kept

@@ -12,8 +12,10 @@
         needs=lambda r, c: [(r - 1, c), (r, c - 1)],
         missing=100,
         largest=20,
-        transition=lambda cell, letters, values: minimum(*values) + letters[0],
-        plain=lambda cell, letters, values: min(values) + letters[0],
+        transition=lambda cell, letters, values: (  # the first cell reads `missing` twice, and begins at 0
+            minimum(*values) + letters[0] - cell.table(lambda r, c: 100 * (r == c == 0))
+        ),
+        plain=lambda cell, letters, values: (0 if cell == (0, 0) else min(values)) + letters[0],
     )
 
 `construct dp FILE.py:GRID` builds, verifies and saves it. The chain holds the value of each cell in the order of

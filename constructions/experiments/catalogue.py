@@ -28,7 +28,8 @@ _HEADS = (
     "Mamba equal or worse. Small: V = 4, T = 16."
 )
 _VARIANTS = (
-    "paper: top-1 on ImageNet-100, perplexity on Wikitext-103; both are left out (30 M parameters, days of a GPU). "
+    "paper: top-1 on ImageNet-100 (6.2M parameters each), perplexity on Wikitext-103 (30.1M, the Transformer 31.4M); "
+    "both are left out (it trains on an A100, each for up to two days). "
     "Built: one polynomial of degree 6, exactly or not at all. Trained: runs of ones in ten digits."
 )
 
@@ -43,7 +44,7 @@ def _keep(title: str, models: tuple[str, ...], *lengths: int) -> Experiment:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "figure-1": Experiment("The decay exp(λΔ) of KEEP FIFTH (Figure 1)", selectivity.figure_1, _KEEP),
+    "figure-1": Experiment("The decay exp(−λΔ) of KEEP FIFTH (Figure 1)", selectivity.figure_1, _KEEP),
     "figure-2": Experiment("MQAR, V = 128 (Figure 2)", selectivity.figure_2, _MQAR, "kappa"),
     "figure-3": Experiment("Induction heads, N = 4V (Figure 3)", selectivity.figure_3, _HEADS, "vocab"),
     "table-1": Experiment("KEEP FIFTH, T = 50 (Table 1)", selectivity.table_1, _KEEP, "vocab"),

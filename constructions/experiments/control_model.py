@@ -155,7 +155,7 @@ class Selective(nn.Module):
 
     @torch.no_grad()
     def kept(self, x: Tensor) -> Tensor:
-        """exp(λΔ_t) (seeds, batch, time, d, N): the distribution of paper A's Figure 1."""
+        """exp(−λΔ_t) (seeds, batch, time, d, N): the distribution of paper A's Figure 1."""
         inner = self.x(x)
         return self.parts(x, inner)[0].expand(*inner.shape, self.rate.shape[-1])
 

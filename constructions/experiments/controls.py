@@ -27,7 +27,7 @@ class Control:
     """One architecture on one task. task: a token task of `verify.tasks`, or a Regression.
 
     width, columns: d and N; seeds: how many models, from 0 on; watched: the position from which a KEEP task asks, for
-    the distribution of exp(λΔ) before and from there, or 0. The rest is as `ControlModel` has it.
+    the distribution of exp(−λΔ) before and from there, or 0. The rest is as `ControlModel` has it.
     """
 
     mixer: Mixer
@@ -190,7 +190,7 @@ def _quality(model: ControlModel, test: Data, seeds: int) -> Tensor:
 
 @torch.no_grad()
 def _decay(model: ControlModel, test: Data, control: Control) -> dict[str, list[float]]:
-    """Of the best seed the share of exp(λΔ_t) in each tenth of [0, 1], before the watched position and from it on."""
+    """Of the best seed the share of exp(−λΔ_t) in each tenth of [0, 1], before the watched position and from it on."""
     inputs = test.inputs[:100].expand(control.seeds, *test.inputs[:100].shape)
     block, best = model.blocks[0], int(_quality(model, test, control.seeds).argmax())
     assert isinstance(block, Selective)

@@ -41,7 +41,7 @@ ONE_RUN = (
 )  # which are no list of rows
 
 WHAT: dict[str, str] = {
-    "figure-1": "paper A, Figure 1: exp(λΔ) before and from the n-th token on",
+    "figure-1": "paper A, Figure 1: exp(−λΔ) before and from the n-th token on",
     "figure-2": "paper A, Figure 2: MQAR, 128 values",
     "figure-3": "paper A, Figure 3: induction heads",
     "table-1": "paper A, Table 1: KEEP FIFTH",

@@ -139,7 +139,7 @@ def _qualities(row: Row, trained: Trained) -> list[float]:
 
 
 def _distributions(rows: Sequence[Row], trained: Trained) -> Figure:
-    """exp(λΔ) in tenths, before the n-th token and from it on: of built weights, and of the best trained ones."""
+    """exp(−λΔ) in tenths, before the n-th token and from it on: of built weights, and of the best trained ones."""
     parts = [(label(row), row.detail) for row in rows if row.detail]
     parts += [(f"trained: {row.model}", trained[c]["decay"]) for row in rows for c in row.controls if c in trained]
     lines = -(-len(parts) // _ACROSS)
@@ -150,7 +150,7 @@ def _distributions(rows: Sequence[Row], trained: Trained) -> Figure:
         axes.bar(left, shares["before"], 0.05, align="edge", label="before position n")
         axes.bar(left + 0.05, shares["after"], 0.05, align="edge", label="from position n on")
         axes.set_title(name, fontsize=7)
-        axes.set_xlabel("exp(λΔ)", fontsize=7)
+        axes.set_xlabel("exp(−λΔ)", fontsize=7)
         axes.set_ylabel("share of channels and steps", fontsize=7)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.02)

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compiler.artifact.json_files import shown
+from compiler.artifact.schema import parse
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
 from constructions.scoring.problem import NothingFound, Problem
 
@@ -27,6 +29,7 @@ COLUMNS = {
     "interchange": "interchange",
     "matched": "matched",
 }
+_MOST = 1 + 2**-40  # of a share: a correlation is rounded
 Row = dict[str, Any]
 START, END = "<!-- the table of scores -->", "<!-- its end -->"
 
@@ -67,6 +70,20 @@ def directories(place: Path, seed: int, steps: int) -> Iterator[tuple[str, str, 
         yield name, "disguised", hidden, read_key(key)
         yield name, "twin", twin_of(place, name, seed, steps), None
         yield name, MAMBA2, plain(place, name, "mamba2"), None
+
+
+def check_row(row: Any) -> None:
+    """ValueError for what is no row of a run."""
+    from constructions.scoring.evaluate import Score
+
+    if not isinstance(row, dict):
+        raise ValueError(f"a row is {shown(row)}")
+    place = {name: row[name] for name in ("circuit", "kind", "method", "seed") if name in row}
+    if [type(value) for value in place.values()] != [str, str, str, int]:
+        raise ValueError("a row lacks its circuit, kind, method or seed")
+    found = parse(Score, {name: value for name, value in row.items() if name not in place}, "a row")
+    if found.answers < 0 or any(not 0 <= (getattr(found, name) or 0) <= _MOST for name in COLUMNS):
+        raise ValueError(f"a row of {shown(row['circuit'])} has a score that is none")
 
 
 def rows(place: Path, seed: int, steps: int, known: list[Row], told: Callable[[int], None]) -> Iterator[Row]:

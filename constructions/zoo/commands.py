@@ -150,7 +150,10 @@ def _print_row(row: Any, first: bool) -> None:
 def _print_end(count: int, found: dict[str, Any]) -> None:
     """The sums of a run."""
     proved = found["proved"]
-    console.print(f"{count} circuits, {found['kept']} of them built before; every score exact in {found['exact']}")
+    console.print(
+        f"{count} circuits, {found['kept']} of them read from an earlier run, not built; every score exact in "
+        f"{found['exact']}"
+    )
     console.print(
         f"weights and answers proved of {proved['answers']}, weights alone of {proved['scores']}, "
         f"neither of {proved['']}"

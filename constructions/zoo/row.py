@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.json_files import shown
+from compiler.artifact.json_files import shown, strict_value
 from compiler.artifact.plain_files import text_of
+from compiler.artifact.schema import parse
 from constructions.command.reporting import write_whole
 
 ASKED = 200  # sequences that a saved model is asked
+PROOFS = ("answers", "scores", "")
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,33 @@ class Row:
 
 def read_rows(path: Path, part: str = "circuits") -> dict[str, Row]:
     """The rows of a part of a file by name; ValueError, in one sentence, for a file that has no such part."""
-    known, later = [field.name for field in fields(Row)], {"arch": ""}  # what earlier files do not say
+    known = {field.name for field in fields(Row)}
+    found: dict[str, Row] = {}
     try:
-        records = json.loads(text_of(path))[part]
-        whole = [later | record for record in records]
-        return {record["name"]: Row(**{key: record[key] for key in known}) for record in whole}
-    except (ValueError, TypeError, KeyError, RecursionError) as reason:
-        raise ValueError(f"{path} holds no rows of the zoo ({shown(str(reason))}); remove it") from None
+        content = strict_value(text_of(path))
+        records = content[part] if isinstance(content, dict) and part in content else None
+        for record in parse(list[dict[str, Any]], records, part):  # type: ignore[arg-type]
+            row = parse(Row, {key: value for key, value in record.items() if key in known}, "a row")
+            _check(row, found)
+            found[row.name] = row
+    except RecursionError:
+        raise ValueError(f"{path} holds no rows of the zoo (it is nested too deeply); remove it") from None
+    except ValueError as reason:
+        raise ValueError(f"{path} holds no rows of the zoo ({shown(str(reason), 160)[1:-1]}); remove it") from None
+    return found
+
+
+def _check(row: Row, others: Mapping[str, Row]) -> None:
+    """ValueError where a row is none that a run can give."""
+    where = f"the row of {shown(row.name)}"
+    if row.name in others:
+        raise ValueError(f"{where} stands there twice")
+    if row.proof not in PROOFS:
+        raise ValueError(f"{where} has proof = {shown(row.proof)}")
+    if not 0 <= row.right <= row.questions < 1 << 53:
+        raise ValueError(f"{where} has {shown(row.right)} right answers of {shown(row.questions)}")
+    if min(row.seed, row.cpu_seconds, *row.difficulty.values()) < 0:
+        raise ValueError(f"{where} has a number below 0")
 
 
 def write_rows(path: Path, **parts: Sequence[Row]) -> None:

@@ -148,11 +148,11 @@ def test_junit_has_a_case_for_each_case(folder: Path, here: Here) -> None:
 def test_junit_tells_what_failed_to_run_as_errors(folder: Path, here: Here) -> None:
     """And the report once, with the message, though XML cannot hold all of its characters."""
     found = here("--kernel", "my_step.py:raising", *OPERATION, "--junit", "report.xml", at=folder)
-    assert found.code == 1 and found.out.count("RuntimeError: no \x00 kernel <here>") == 1, found.err
+    assert found.code == 1 and found.out.count(r"RuntimeError: no \x00 kernel <here>") == 1, found.err
     assert "failed to run in " in found.out and "wrong" not in found.out
     (suite, _) = ET.parse(folder / "report.xml").getroot()
     errors = [case.find("error").get("message") for case in suite if case.find("error") is not None]
-    assert {*errors} == {"RuntimeError: no \ufffd kernel <here>"} and len(errors) == int(suite.get("errors"))
+    assert {*errors} == {r"RuntimeError: no \x00 kernel <here>"} and len(errors) == int(suite.get("errors"))
 
 
 def test_junit_is_the_same_again_and_escapes() -> None:

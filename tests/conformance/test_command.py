@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from compiler.runtime.selective_scan import selective_scan
 from conformance.runtimes import huggingface
 from constructions.command.cli import app
+from tests.fresh import fresh
 
 
 def run(*arguments: str):
@@ -122,6 +123,8 @@ def test_one_checkpoint_of_ours(tmp_path, monkeypatch) -> None:
     assert functions and wrong == {"one rounding", "rounding, crossed"}
     assert {s["stage"]: s["verdict"] for s in models["stages"]}["pieces"] == "failed"
     assert {s["verdict"] for s in models["stages"] if s["stage"] != "pieces"} == {"passed"}
+    one = run("--checkpoint-dir", str(tmp_path / "keep"), "--model", "another")
+    assert "--model another is one of several models" in str(one.exception)
 
 
 @pytest.mark.quick
@@ -144,3 +147,36 @@ def test_what_is_refused(arguments: tuple[str, ...], sentence: str) -> None:
     result = run(*arguments)
     assert isinstance(result.exception, (ValueError, SystemExit))
     assert sentence in str(result.exception) + result.output
+
+
+RIGHT = "from conformance.faults.small import norm as right\n"
+SIGNATURE = "def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):\n    "
+CALL = "return right(x, weight, z, eps, group_size, norm_before_gate)\n"
+
+
+def in_a_process(place, body: str, *arguments: str):
+    """A norm of one more statement, from its folder."""
+    (place / "mine.py").write_text(f"import os, sys\n{RIGHT}{SIGNATURE}{body}\n    {CALL}", "utf-8")
+    return fresh("-m", "constructions", "conformance", "--kernel", "mine.py:norm", *arguments, cwd=place)
+
+
+def test_a_message_that_no_file_holds_is_escaped(tmp_path) -> None:
+    done = in_a_process(tmp_path, "raise ValueError('\\x1b[31m\\ud800 <&>')", "--junit", "found.xml")
+    assert done.returncode == 1, done.stderr
+    assert r"ValueError: \x1b[31m\ud800 <&>" in done.stdout and "failed to run; no other was run" in done.stdout
+    assert r"\x1b[31m\ud800 &lt;&amp;&gt;" in (tmp_path / "found.xml").read_text("utf-8")
+
+
+def test_a_kernel_that_goes_to_another_folder_takes_no_file_along(tmp_path) -> None:
+    (tmp_path / "other").mkdir()
+    done = in_a_process(tmp_path, "os.chdir(os.path.join(os.path.dirname(__file__), 'other'))", "--junit", "found.xml")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "found.xml").is_file() and not (tmp_path / "other" / "found.xml").exists()
+
+
+@pytest.mark.parametrize("closed", ["sys.stdout.close()", "sys.__stdout__.close()", "os.dup2(2, 1); os.close(1)"])
+@pytest.mark.parametrize("as_json", [False, True], ids=["words", "json"])
+def test_a_kernel_that_closes_stdout_closes_no_report(closed: str, as_json: bool, tmp_path) -> None:
+    done = in_a_process(tmp_path, closed, *["--json"] * as_json)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert json.loads(done.stdout)["good"] if as_json else "right: all" in done.stdout

@@ -11,9 +11,11 @@ import pytest
 
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.crossed import crossed_cases
+from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.faults import unforeseen
 from conformance.faults.catalogue import Fault, faults
+from conformance.faults.delta import BUGS
 from conformance.faults.reported import REPORTED
 from conformance.faults.runtime import MODEL_BUGS
 from conformance.faults.table import MARK, NOT_FOUND, Row, seen_by_allclose, seen_by_random_operands, text
@@ -117,6 +119,10 @@ def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
     assert "wrote 30 faults" in page and "18 were found at first" in page
     assert "wrote 10 faults" in page and "9 were found at first, and all 10 are found now" in page
     assert "wrote 34 faults" in page and "25 were found at first, and all 34 are found now" in page
+    of_sizes = [bug for (_, bug), found in REPORTED.items() if found.twist.__name__ == "at_some_sizes"]
+    assert (
+        "Sixteen of the kind stand below" in page and len(of_sizes) + sum("keys" in bug for bug in [*BUGS][-3:]) == 16
+    )
     assert "wrote 20 faults" in page and "14 were found at first, and 18 are found now" in page
 
 
@@ -126,6 +132,8 @@ def test_the_numbers_of_crossed_cases() -> None:
     assert words.format(*counts) in " ".join(PAGE.split())
     more = [len(ordinary_cases(op)) for op in OPERATIONS]
     assert words.replace("{} cases", "{} more cases").format(*more) in " ".join(PAGE.split())
+    further = [len(layer_cases(op)) for op in OPERATIONS]
+    assert words.replace("{} cases", "{} further cases").format(*further) in " ".join(PAGE.split())
     assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in PAGE
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from compiler.graft import direct_sum, graft
-from compiler.graft.bound import loudest_host_score
-from compiler.graft.faint import FAINTEST_SEEN, faint_level, least_stream_norm
+from compiler.graft import GraftError, direct_sum, graft
+from compiler.graft.bound import SAME, loudest_host_score
+from compiler.graft.faint import FAINTEST_SEEN, faint_level, heard
 from compiler.graft.families.mamba import MambaHost
 from compiler.graft.measure import host_difference, same_sums
 from compiler.graft.orderless import orderless
@@ -29,7 +29,7 @@ def test_with_sums_that_are_rounded_once_every_host_is_bit_equal(kind, options):
     model = host(kind, **options)
     grafted = graft(model, induction("abc"))
     promise = grafted.report["host_promise"]
-    assert promise["least_stream_norm"] == 0 and promise["norm_change"] == 0
+    assert promise["level"] == SAME and promise["norm_change"] == 0
     assert same_sums(model, grafted, host_text(2, 12))
 
 
@@ -41,6 +41,7 @@ def test_rounded_weights_and_lanes_that_are_seen_are_found(monkeypatch, kind):
     assert 2**-25 < rounded.report["host_promise"]["norm_change"] < 2**-22
     assert not same_sums(model, rounded, host_text(2, 12))
     monkeypatch.setattr(direct_sum, "faint_level", lambda *told: 2.0**-8)
+    monkeypatch.setattr(direct_sum, "MOST_HEARD", 1.0)
     assert not same_sums(model, graft(model, induction("abc")), host_text(2, 12))
 
 
@@ -59,9 +60,11 @@ def test_a_level_that_cannot_be_read_is_not_taken():
     compiled = graft(host(), induction("abc")).compiled
     bounds = compiled.lane_bounds()
     level = faint_level(compiled, bounds, 2.0**16)
-    assert np.float32(level * bounds.max()) ** 2 == 0 and least_stream_norm(level, bounds) == 0
-    assert faint_level(compiled, bounds, 2.0**60) == FAINTEST_SEEN
-    assert 0 < least_stream_norm(FAINTEST_SEEN, bounds) < 1e-6
+    assert np.float32(level * bounds.max()) ** 2 == 0 and heard(level, bounds) == 0
+    seen = faint_level(compiled, bounds, 2.0**60)
+    assert FAINTEST_SEEN >= seen > level and heard(seen, bounds) > 0
+    with pytest.raises(GraftError, match="can be read"):
+        faint_level(compiled, bounds, 2.0**80)
 
 
 # The range of a host ----------------------------------------------------------------------------------

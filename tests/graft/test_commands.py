@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from compiler.artifact.tokenizer import tokenizer_files
 from compiler.graft import direct_sum
 from compiler.graft.families import family
+from compiler.graft.families.mamba import MambaHost
 from constructions.command.cli import app
 from tests.constructions.test_refusals import run
 from tests.graft.hosts import VOCAB, host, host_text
@@ -136,17 +137,56 @@ def test_what_mapped_letters_leave_to_the_host_is_compared(directory, tmp_path, 
 
     monkeypatch.setattr(direct_sum, "_head", loud)
     done = invoke(*arguments, "--out", tmp_path / "bad")
-    assert done.exit_code == 1 and "the host's logits changed" in done.stderr
+    assert done.exit_code == 1 and "the host's logits changed" in done.stderr and not (tmp_path / "bad").exists()
 
 
 def test_sums_that_differ_are_exit_code_1(directory, tmp_path, monkeypatch):
-    held = family.widened_norm
-    monkeypatch.setattr(family, "widened_norm", lambda *told: held(*told) * (1 + 2**-12))
+    held = MambaHost.widened
+
+    def wrong(self, state, host, wide):
+        result = held(self, state, host, wide)
+        return result | {"D": result["D"] * (1 + 2**-12)}
+
+    monkeypatch.setattr(MambaHost, "widened", wrong)
     done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 2)
     assert done.exit_code == 1 and "contradicts what is proved" in done.stderr
+    assert "proved:" not in done.stdout and not (tmp_path / "o").exists()
+
+
+def test_the_level_follows_what_is_stored(directory, tmp_path, monkeypatch):
+    """Norm weights that are not scaled exactly are no reason to fail, but nothing is called equal."""
+    held = family.widened_norm
+    monkeypatch.setattr(family, "widened_norm", lambda *told: held(*told) * (1 + 2**-12))
+    done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 2, "--json")
+    promise = json.loads(done.stdout)["host_promise"]
+    assert done.exit_code == 0 and promise["level"] == "rounded norm weights"
+    assert 2**-13 < promise["norm_change"] < 2**-11 and "bit for bit" not in promise["proved"]
+    assert "zeros" not in promise["text"] and promise["text"] in (tmp_path / "o" / "README.md").read_text()
 
 
 def test_wrong_answers_are_exit_code_1(directory, tmp_path, monkeypatch):
     monkeypatch.setattr(direct_sum, "_scale", lambda *told: -1.0)  # the best letter becomes the worst
     done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 4)
     assert done.exit_code == 1 and "wrong answers" in done.stderr
+    assert "nothing is saved" in done.stdout and not (tmp_path / "o").exists()
+    done = invoke("graft", directory, "induction-heads", "--out", tmp_path / "o", "--samples", 4, "--json")
+    assert done.exit_code == 1 and json.loads(done.stdout)["directory"] is None
+
+
+def test_a_branch_that_changes_its_host_is_not_saved(directory, tmp_path, monkeypatch):
+    from compiler.graft import side
+
+    held = side.branch
+
+    def loud(*told, **options):
+        joined = held(*told, **options)
+        with torch.no_grad():
+            joined.say.add_(1.0)
+        return joined
+
+    monkeypatch.setattr(side, "branch", loud)
+    (tmp_path / "map.json").write_text(json.dumps({f"v{i}": 3 + i for i in range(16)}))
+    out = tmp_path / "o"
+    arguments = ("induction-heads", "--mode", "branch", "--tokens", tmp_path / "map.json", "--out", out)
+    done = invoke("graft", directory, *arguments)
+    assert done.exit_code == 1 and "equal ones are promised" in done.stderr and not out.exists()

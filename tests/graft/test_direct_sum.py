@@ -101,6 +101,7 @@ def test_another_width_differs_by_rounding_only(kind):
 @pytest.mark.parametrize("value", [1.0, 2.0**-8])
 def test_lanes_that_are_not_faint_change_the_host(monkeypatch, value):
     monkeypatch.setattr(direct_sum, "faint_level", lambda *told: value)
+    monkeypatch.setattr(direct_sum, "MOST_HEARD", 1.0)
     model = host()
     difference = host_difference(model, graft(model, induction(LETTERS)), host_text())
     assert difference.worst > 1e-6

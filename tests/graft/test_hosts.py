@@ -12,7 +12,8 @@ from compiler.graft import GraftError, graft, save
 from compiler.graft.hosts import read_host, tokenizer_of
 from compiler.graft.measure import host_difference
 from compiler.runtime import has_mamba_ssm
-from tests.graft.hosts import VOCAB, host, host_text, induction
+from tests.constructions.test_refusals import run
+from tests.graft.hosts import VOCAB, delta_host, host, host_text, induction
 
 
 def llama():
@@ -167,9 +168,12 @@ def a_pickle_that_runs(place):
     (place / "pytorch_model.bin").write_bytes(b"\x80\x04cos\nsystem\n(S'touch ran'\ntR.")
 
 
-def epsilon_as_text(place):
-    config = json.loads((place / "config.json").read_text())
-    (place / "config.json").write_text(json.dumps(config | {"layer_norm_epsilon": "x"}))
+def config_with(**entries):
+    def damage(place):
+        config = json.loads((place / "config.json").read_text())
+        (place / "config.json").write_text(json.dumps(config | entries))
+
+    return damage
 
 
 def mamba_ssm_without_weights(place):
@@ -183,7 +187,7 @@ def mamba_ssm_without_weights(place):
         (without_a_weight, "lack backbone.layers.1.mixer.D"),
         (cut_off, "cannot be read as a model"),
         (a_pickle_that_runs, "cannot be read as a model"),
-        (epsilon_as_text, "cannot be read as a model"),
+        (config_with(layer_norm_epsilon="x"), "cannot be read as a model"),
         (mamba_ssm_without_weights, "holds no MambaLMHeadModel"),
     ],
 )
@@ -195,6 +199,38 @@ def test_a_damaged_directory_is_refused_in_a_sentence(tmp_path, monkeypatch, dam
     with pytest.raises(GraftError, match=words):
         graft(tmp_path / "host", induction("ab"))
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "words"),
+    [
+        ("mamba", {"layer_norm_epsilon": 0.0}, "its layer_norm_epsilon is 0.0, and a number from"),
+        ("mamba", {"layer_norm_epsilon": float("nan")}, "its layer_norm_epsilon is nan, and a number from"),
+        ("mamba", {"expand": 7}, "its expand is 7, and its 128 channels are not that times its width"),
+        ("falcon", {"expand": 10**12}, "its expand is 1000000000000, and its 128 channels"),
+        ("falcon", {"mixer_rms_eps": -1e-3}, "its mixer_rms_eps is -0.001, and a number from"),
+        ("mamba2", {"chunk_size": 0}, "it cannot be run"),
+        ("mamba2", {"chunk_size": -1}, "it cannot be run"),
+        ("mamba2", {"chunk_size": 10**15}, "it cannot be run"),
+        ("mamba2", {"time_step_limit": []}, "its time_step_limit is"),
+        ("mamba2", {"time_step_limit": [float("nan")] * 2}, "its time_step_limit is .nan, nan., which would clamp"),
+        ("olmo", {"rms_norm_eps": 1e300}, "its rms_norm_eps is 1e.300, and a number from"),
+    ],
+)
+def test_sizes_and_numbers_of_a_configuration_that_cannot_be(tmp_path, capsys, kind, entries, words):
+    """Also by the command: exit code 2, one sentence, and nothing is written."""
+    model = delta_host(kind) if kind == "olmo" else host(kind)
+    model.save_pretrained(tmp_path / "host")
+    config_with(**entries)(tmp_path / "host")
+    with pytest.raises(GraftError, match=words) as caught:
+        graft(tmp_path / "host", induction("ab"))
+    assert "\n" not in str(caught.value)
+    command = ["graft", str(tmp_path / "host"), "induction-heads", "--out", str(tmp_path / "o")]
+    if "chunk_size" in entries:
+        (tmp_path / "map.json").write_text(json.dumps({f"v{i}": 3 + i for i in range(16)}))
+        command += ["--mode", "branch", "--tokens", str(tmp_path / "map.json")]
+    assert run(*command) == 2
+    assert "Traceback" not in capsys.readouterr().err and not (tmp_path / "o").exists()
 
 
 @pytest.mark.parametrize("content", ["{", "[1]"])

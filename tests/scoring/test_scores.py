@@ -15,6 +15,7 @@ from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForC
 from compiler import CheckpointError, compile
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
+from constructions.command.scoring import _kept as kept
 from constructions.scoring.build import problem_of
 from constructions.scoring.evaluate import score
 from constructions.scoring.methods.named import METHODS, ORACLE, found_by
@@ -238,13 +239,28 @@ def test_every_circuit_has_a_variable_and_its_interchange_changes_answers():
 
 def test_refusals(place, tmp_path):
     bad = tmp_path / "bad.py"
-    bad.write_text("def nothing(given):\n    return 3\n")
+    bad.write_text(
+        "def nothing(given):\n    return 3\ndef without():\n    pass\n"
+        "def lines(given):\n    raise RuntimeError('one\\ntwo')\n"
+        "from constructions.scoring.problem import Found\ndef odd(given):\n    return Found(components=3)\n"
+    )
+    ends = tmp_path / "ends.py"
+    ends.write_text("raise SystemExit(0)\n")
     plain = place / "plain"
     asked = {
         "its key": ("score", place / "hidden", "--method", "oracle"),
         "neither FILE.py:function": ("score", plain, "--method", "guess"),
         "no function 'some'": ("score", plain, "--method", f"{bad}:some"),
         "returned int": ("score", plain, "--method", f"{bad}:nothing"),
+        r"bad.py:without: TypeError: without\(\) takes 0 positional arguments": (
+            "score",
+            plain,
+            "--method",
+            f"{bad}:without",
+        ),
+        "bad.py:lines, line 6: RuntimeError: one two": ("score", plain, "--method", f"{bad}:lines"),
+        "what it returned cannot be scored.*: TypeError": ("score", plain, "--method", f"{bad}:odd"),
+        "ends.py:f.*, line 1: SystemExit: 0": ("score", plain, "--method", f"{ends}:f"),
         "left alone": ("twin", plain, "--out", plain),
     }
     for sentence, arguments in asked.items():
@@ -253,6 +269,30 @@ def test_refusals(place, tmp_path):
     one = problem(place, "plain")
     with pytest.raises(ValueError, match="shapes"):
         score(one, Found([np.zeros(3)]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        3,
+        [3],
+        [{}],
+        [{"circuit": "a", "kind": "plain", "method": "das"}],
+        [{"circuit": "a", "kind": "plain", "method": "das", "seed": 0, "area": "1"}],
+        [{"circuit": "a", "kind": "plain", "method": "das", "seed": 0, "area": 10**9}],
+        [{"circuit": "a", "kind": "plain", "method": "das", "seed": 0, "answers": -1}],
+        [{"circuit": "a", "kind": "plain", "method": "das", "seed": 0, "area": float("nan")}],
+        [{"circuit": "a", "kind": "plain", "method": "das", "seed": 0, "more": 1}],
+    ],
+)
+def test_a_file_of_other_rows_is_refused(rows, tmp_path):
+    (tmp_path / "keep.json").write_text(json.dumps({"rows": rows}))
+    with pytest.raises(ValueError, match="keep.json: it holds no rows of scores"):
+        kept(tmp_path / "keep.json")
+
+
+def test_its_own_file_is_taken():
+    assert kept(ROOT / "docs" / "scores.json") == KEPT["rows"]
 
 
 def test_the_page_has_the_table_of_the_file():

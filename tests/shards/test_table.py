@@ -16,7 +16,7 @@ SHARDS = [Shard(part, first, 10, "none:none") for part in ("a", "b") for first i
 def _filled(path, order) -> bytes:
     table = Table(path, {"seed": 1})
     for shard in order:
-        table.add(shard, {"sum": shard.first, "least": float("inf")})
+        table.add(shard, {"sum": shard.first, "least": 0.1})
     return path.read_bytes()
 
 
@@ -29,7 +29,7 @@ def test_it_goes_on_from_what_stands_there(tmp_path) -> None:
     _filled(tmp_path / "table", SHARDS[:4])
     table = Table(tmp_path / "table", {"seed": 1})
     assert table.left(SHARDS) == SHARDS[4:]
-    assert table.result(SHARDS[3]) == {"sum": 30, "least": float("inf")}
+    assert table.result(SHARDS[3]) == {"sum": 30, "least": 0.1}
 
 
 def test_what_another_process_adds_meanwhile_stays(tmp_path) -> None:
@@ -44,7 +44,7 @@ def test_another_run_is_refused_by_the_value_that_differs(tmp_path) -> None:
     _filled(tmp_path / "table", SHARDS[:1])
     with pytest.raises(ValueError, match="is of seed = 1, and this run has 2: name another file"):
         Table(tmp_path / "table", {"seed": 2})
-    with pytest.raises(ValueError, match="is of mode = None, and this run has every"):
+    with pytest.raises(ValueError, match="is of mode = None, and this run has 'every'"):
         Table(tmp_path / "table", {"seed": 1, "mode": "every"})
 
 

@@ -17,8 +17,10 @@ from constructions.checkpoints import artifact, sharded
 from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.saved import rebuild
 from constructions.command.cli import app
+from constructions.command.sharding import Where
 from constructions.copy_dp.copy import Copy
 from constructions.selectivity.mqar import MQAR
+from constructions.shards.table import Table
 from verify.check import Verification
 from verify.tasks.mqar.paper import PaperLayout
 from verify.tasks.task import Task
@@ -37,7 +39,7 @@ def _shared(place: Path, built: Built, mode: str, samples: int) -> dict[str, Ver
     plan = sharded.sharded(place, built, mode, samples)
     assert len(plan.shards) > len(set(plan.of)) + 1, "one shard would show nothing"
     found = [json.loads(json.dumps(sharded.verified(**shard.arguments))) for shard in plan.shards]
-    return sharded.summed(built, plan, found)
+    return sharded.summed(plan, found)
 
 
 @pytest.mark.parametrize("mode", ["exhaustive", "random"])
@@ -119,7 +121,67 @@ def test_the_command_shares_the_work_keeps_it_and_goes_on(checkpoint, tmp_path) 
     alone, once, again = (CliRunner().invoke(app, command) for command in (asked, shared, shared))
     assert (alone.exit_code, once.exit_code, again.exit_code) == (0, 0, 0), once.output
     assert json.loads(once.stdout)["verification"] == json.loads(alone.stdout)["verification"]
-    assert again.stdout == once.stdout
+    told = [json.loads(run.stdout) for run in (once, again)]
+    asked = [found.pop("shards") for found in told]
+    assert told[0] == told[1] and asked[0]["read"] == asked[0]["run_again"] == 0
+    assert 0 < asked[1]["read"] == asked[1]["all"] == asked[1]["run_again"] == asked[0]["all"] <= 3
+
+
+def _row_of(table: Path, change) -> None:
+    """Write a table again with a change of every result."""
+    import pyarrow
+    from pyarrow import parquet
+
+    held = parquet.read_table(table)
+    rows = [row | {"result": json.dumps(change(json.loads(row["result"])))} for row in held.to_pylist()]
+    parquet.write_table(pyarrow.Table.from_pylist(rows, schema=held.schema), table)
+
+
+_WRONG = {"correct": 0, "exact_sequences": 0, "margin": -1.0, "failure": {"case": "x", "tokens": [0], "position": 0}}
+
+
+@pytest.mark.parametrize("checkpoint", ["mqar"], indirect=True)
+@pytest.mark.parametrize(
+    ("forged", "says"),
+    [
+        ({"sequences": 10**9, "queries": 10**9, "correct": 10**9, "exact_sequences": 10**9}, "and the shard has"),
+        ({"sequences": -10}, "sequences is -10"),
+        ({"sequences": 5.0}, "result.sequences is 5.0, expected an integer"),
+        ({"failure": ["garbage"]}, "result.failure is a list with 1 entries, expected an object"),
+        ({"margin": float("nan")}, "NaN is no JSON number"),
+        ({"margin": 1.0}, "was run again, and the table says margin = 1.0, and now"),
+        ({"queries": 1, "correct": 1}, "was run again, and the table says queries = 1, and now"),
+        (_WRONG, "was run again, and the table says correct = 0, and now"),
+    ],
+)
+def test_a_forged_table_is_noticed(checkpoint, forged, says, tmp_path, monkeypatch) -> None:
+    """By what its rows owe each other, or else by those that are run again."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    here = lambda where, shards: ((shard, sharded.verified(**shard.arguments)) for shard in shards)
+    monkeypatch.setattr(Where, "results", here)
+    table = tmp_path / "table.parquet"
+    command = ["verify", str(checkpoint[0]), "--verify", "exhaustive", "--workers", "1", "--table", str(table)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    said = " ".join(CliRunner().invoke(app, command).stdout.split())
+    assert re.search(r"(\d+) of \1 shards read from \S+, not run; \1 of those run again, with the same result", said)
+    _row_of(table, lambda row: row | forged)
+    refused = CliRunner().invoke(app, command)
+    assert isinstance(refused.exception, ValueError) and says in str(refused.exception), refused.output
+    assert str(table) in str(refused.exception)
+
+
+@pytest.mark.parametrize("checkpoint", ["mqar"], indirect=True)
+def test_a_table_of_fewer_or_other_shards_is_refused(checkpoint, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    place, built = checkpoint
+    plan = sharded.sharded(place, built, "exhaustive", 0)
+    monkeypatch.setattr(sharded, "_POSITIONS", 1 << 6)
+    other = sharded.sharded(place, built, "exhaustive", 0)
+    assert len(other.shards) > len(plan.shards) and other.run == plan.run
+    (extra, *_) = [shard for shard in other.shards if shard not in plan.shards]
+    Table(tmp_path / "t", plan.run, other.shards, other.check).add(extra, sharded.verified(**extra.arguments))
+    with pytest.raises(ValueError, match="which is no shard of this run"):
+        Table(tmp_path / "t", plan.run, plan.shards, plan.check)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.trust.page import page
 from tests.trust.parts import PARTS
 from tests.trust.process import ROOT
-from tests.trust.store import AGAIN, again, collect, collect_again, opened, run
+from tests.trust.store import AGAIN, again, collect, collect_again, opened, read, run
 
 NUMBERS, PAGE = ROOT / "docs" / "trust.json", ROOT / "docs" / "trust.md"
 
@@ -43,10 +43,12 @@ def main() -> int:
     wanted = [PARTS[name] for name in options.parts or PARTS if name in PARTS]
     try:
         stores = [opened(path) for path in options.store or [ROOT / "out" / "trust.parquet"]]
+        if taken := read(stores, PARTS):
+            tell(taken)
         run([] if options.page else wanted, stores, record, options.share, tell, options.workers, options.scheduler)
-    except ValueError as reason:  # of the cluster or of a table; what came before is kept
+        found = collect(stores, PARTS, record)
+    except (ValueError, OSError) as reason:  # of the cluster or of a table; what came before is kept
         parser.error(str(reason))
-    found = collect(stores, PARTS, record)
     if not options.page:
         again(stores, found, tell, [name for name in options.parts if name in AGAIN] or AGAIN)
     write(found | collect_again(stores, record))

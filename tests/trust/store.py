@@ -20,6 +20,7 @@ from tests.trust.parts import OVERSIZED, Part
 from tests.trust.process import commit, finished, ran
 from tests.trust.ranges import Range, merged, missing
 from tests.trust.refusals import TODAY, shown
+from tests.trust.row import check
 
 UNPROVED = "again plants"
 AGAIN = {
@@ -126,9 +127,21 @@ def _programs(failures: list[dict]) -> list[str]:
 
 
 def opened(path: Path) -> Table:
-    """A table of results. Those of several commits stand in one: each row says at which it was made."""
+    """A table of results; ValueError for rows that no run gives.
+
+    Those of several commits stand in one, each with its commit: none can be run again and compared, so all that can be
+    true is taken on trust.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    return Table(path, {"counts": "docs/trust.md"})
+    return Table(path, {"counts": "docs/trust.md"}, check=check)
+
+
+def read(stores: Sequence[Table], parts: Iterable[str]) -> str:
+    """How much is taken from stores and not run; empty where nothing is."""
+    known = {*parts, *AGAIN}
+    found = sum(len(store.places(name)) for store in stores for name in known)
+    names = ", ".join(str(store.path) for store in stores)
+    return f"{found:,} chunks read from {names}, not run" if found else ""
 
 
 def _once(name: str) -> Shard:
@@ -169,7 +182,7 @@ def collect(stores: Sequence[Table], parts: Iterable[str], record: dict) -> dict
                 "commits": sorted({at for one in sums for at in one["commits"]}),
                 "cases": sum(last - first for first, last in ranges),
                 "ranges": [list(cases) for cases in ranges],
-                "result": added([one["result"] for one in sums]),
+                "result": _sum(name, [one["result"] for one in sums]),
             }
     return found
 
@@ -192,6 +205,14 @@ def _told(chunk: dict) -> dict:
         unproved = result["not proved"].items()
         result["not proved"] = {name: {"reason": reason, "commit": chunk["commit"]} for name, reason in unproved}
     return {"commits": [chunk["commit"]], "result": result}
+
+
+def _sum(name: str, results: list[Any]) -> Any:
+    """`added`; ValueError where one chunk has numbers where another has texts."""
+    try:
+        return added(results)
+    except (TypeError, AttributeError, KeyError) as reason:
+        raise ValueError(f"the chunks of {name} cannot be added: {reason}") from reason
 
 
 def added(results: list[Any]) -> Any:

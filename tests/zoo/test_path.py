@@ -217,3 +217,39 @@ def test_rows_of_an_earlier_file_are_read(tmp_path: Path) -> None:
     assert row.pop("arch") == ""
     (tmp_path / "zoo.json").write_text(json.dumps({"circuits": [row]}))
     assert Kept(tmp_path)._rows["mqar-4"] == measured()["mqar-4"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"questions": "many"}, "a row.questions is 'many', expected an integer"),
+        ({"questions": -5, "right": -5}, "has -5 right answers of -5"),
+        ({"right": 10**9}, "right answers of"),
+        ({"proof": "all of it"}, "has proof = 'all of it'"),
+        ({"proof": []}, "a row.proof is"),
+        ({"seed": -1}, "has a number below 0"),
+        ({"difficulty": {"blocks": -1}}, "has a number below 0"),
+        ({"cpu_seconds": float("nan")}, "NaN is no JSON number"),
+        ({"name": 3}, "a row.name is 3"),
+    ],
+)
+def test_rows_that_no_run_gives_are_refused(change: dict, says: str, tmp_path: Path) -> None:
+    row = measured()["mqar-4"].to_json()
+    (tmp_path / "zoo.json").write_text(json.dumps({"circuits": [row | change]}))
+    with pytest.raises(ValueError, match="zoo.json holds no rows of the zoo") as refused:
+        Kept(tmp_path)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", '{"circuits": 3}', '{"circuits": [3]}', '{"a": []}', "[" * 10**5])
+def test_a_file_that_is_none_of_the_zoo_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "zoo.json").write_text(text)
+    with pytest.raises(ValueError, match="holds no rows of the zoo"):
+        Kept(tmp_path)
+
+
+def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
+    row = measured()["mqar-4"].to_json()
+    (tmp_path / "zoo.json").write_text(json.dumps({"circuits": [row, row]}))
+    with pytest.raises(ValueError, match="stands there twice"):
+        Kept(tmp_path)

@@ -22,7 +22,7 @@ from compiler.exactness.ballast import squares
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.graft.errors import GraftError
 from compiler.graft.families.family import BRANCH, HostFamily, mean_is_exact
-from compiler.graft.widen import placed
+from compiler.graft.widen import placed, times
 from compiler.graft.widths import Widths, is_exact
 from compiler.ir.block import SelectiveBlock
 from compiler.targets import target_of
@@ -40,6 +40,7 @@ class DeltaHost(HostFamily):
     final_norm = "model.norm.weight"
     layers = "model.layers."
     rank_name = "head_dim"
+    epsilons = ("rms_norm_eps",)
     largest_beta: ClassVar[int]
     writes: ClassVar[tuple[str, ...]] = ("self_attn.o_proj.weight", "self_attn.o_proj.bias", "mlp.down_proj.weight")
     reads: ClassVar[tuple[str, ...]] = (
@@ -92,8 +93,8 @@ class DeltaHost(HostFamily):
     def scale(self, host, wide):
         return (wide.d_model / host.d_model) ** 0.5
 
-    def epsilon(self, config):
-        return config.rms_norm_eps
+    def wide_epsilons(self, config, host, wide):
+        return {self.epsilons[0]: self.epsilon(config)}
 
     def backbone(self, model):
         return model.model
@@ -101,8 +102,12 @@ class DeltaHost(HostFamily):
     def host_norm(self, weight: Tensor, host: Widths, wide: Widths) -> Tensor:
         return placed(weight, (wide.d_model,), {}, -self.unit)
 
-    def layer_norms(self, model: Any) -> list[tuple[str, Tensor]]:
-        return []  # they stay as they are
+    def placed_norms(self, layer: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
+        return {}  # they stay as they are
+
+    def unscaled_norms(self, model: Any) -> list[Tensor]:
+        weights = [w for name, w in model.named_parameters() if name.endswith("layernorm.weight")]
+        return [self.last_norm(model), *(self.unit + weight.detach().double() for weight in weights)]
 
     # Layers of the host ------------------------------------------------------------------------------------------
 
@@ -126,17 +131,17 @@ class DeltaHost(HostFamily):
         return result
 
     def _read(self, name: str, tensor: Tensor, host: Widths, wide: Widths) -> Tensor:
-        return placed(_times(name, tensor, 1 / self.scale(host, wide)), (len(tensor), wide.d_model), {})
+        return placed(times(name, tensor, 1 / self.scale(host, wide)), (len(tensor), wide.d_model), {})
 
     def _written(self, name: str, tensor: Tensor, host: Widths, wide: Widths) -> Tensor:
-        return placed(_times(name, tensor, self.scale(host, wide)), (wide.d_model, *tensor.shape[1:]), {})
+        return placed(times(name, tensor, self.scale(host, wide)), (wide.d_model, *tensor.shape[1:]), {})
 
     def _widened_mixer(self, state: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
         own = self.in_parts(state, host)
         heads, rows = wide.d_inner // wide.rank, _rows(wide)
         result = {f"{n}_proj.weight": self._taller(n, own, rows[n], host, wide) for n in (*ROWS, "g")}
         result |= {f"{n}_proj.weight": self._taller(n, own, heads, host, wide) for n in "ab"}
-        out = _times("out_proj.weight", own["out_proj.weight"], self.scale(host, wide))
+        out = times("out_proj.weight", own["out_proj.weight"], self.scale(host, wide))
         result["out_proj.weight"] = placed(out, (wide.d_model, wide.d_inner), {})
         result |= {name: placed(own[name], (heads,), {}) for name in ("A_log", "dt_bias")}
         result["conv1d.weight"] = _convolution(own["conv1d.weight"], host, wide)
@@ -225,11 +230,3 @@ def _convolution(taps: Tensor, host: Widths, wide: Widths, values: list[tuple[in
         here, there = here + few[part], there + many[part]
     newest = taps.shape[2]
     return placed(taps, (there, 1, wide.d_conv), {0: spans, 2: [(0, wide.d_conv - newest, newest)]})
-
-
-def _times(name: str, tensor: Tensor, factor: float) -> Tensor:
-    """The tensor times a power of two; GraftError where a number is too small or too large for that."""
-    result = tensor * factor
-    if not torch.equal(result / factor, tensor):
-        raise GraftError(f"the host's {name} has a number that times {factor:g} leaves its format; scale it.")
-    return result

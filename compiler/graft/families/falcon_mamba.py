@@ -22,6 +22,7 @@ from compiler.exactness.levels import CONSTANT
 from compiler.graft.errors import GraftError
 from compiler.graft.families.family import BRANCH, mean_is_exact
 from compiler.graft.families.mamba import MambaHost
+from compiler.graft.widen import times
 from compiler.graft.widths import Widths
 
 MOST_COLUMNS = 1 << 16
@@ -31,6 +32,7 @@ LARGEST_SCALE = 2.0**64  # of K_B·K_C: what it divides stays far above the leas
 class FalconMambaHost(MambaHost):
     model_type = "falcon_mamba"
     class_name = "FalconMambaForCausalLM"
+    epsilons = ("layer_norm_epsilon", "mixer_rms_eps")
 
     def refused(self, config):
         for name in ("state_size", "time_step_rank"):
@@ -54,9 +56,8 @@ class FalconMambaHost(MambaHost):
     def widened(self, state, host, wide):
         root = (wide.d_state // host.d_state) ** 0.5
         result = super().widened(state, host, wide)
-        result["dt_proj.weight"] = result["dt_proj.weight"] / root
-        result["D"] = result["D"] * root**2
-        result["out_proj.weight"] = result["out_proj.weight"] / root**2
+        for name, factor in (("dt_proj.weight", 1 / root), ("D", root**2), ("out_proj.weight", root**-2)):
+            result[name] = times(name, result[name], factor)
         return result
 
     def circuit_mixers(self, plan):
@@ -70,11 +71,14 @@ class FalconMambaHost(MambaHost):
         text = "a constant that makes the norms of Δ, B and C exact"
         fed = with_constant_channels(block, one, np.array([CONSTANT]), nowhere, "port_ballast", text)
         tensors = self._emitted(plan, fed)
-        reach = _port_bounds(tensors, plan)
+        reach, epsilon = _port_bounds(tensors, plan), plan.epsilons["mixer_rms_eps"]
         rank, n = wide.rank, wide.d_state
         count = len(squares(n))
-        steps = choose_ballast(rank, reach[:rank], format)
-        write, read = (choose_ballast(n, reach[at : at + n], format) for at in (rank, rank + n))
+        ports = ((0, rank), (rank, n), (rank + n, n))
+        steps, write, read = (
+            choose_ballast(size, np.append(reach[at : at + size], (epsilon * size) ** 0.5), format)
+            for at, size in ports
+        )
         ends = ((steps, rank), (write, rank + n - count), (read, rank + 2 * n))
         for ballast, end in ends:
             level = torch.tensor(ballast.factors) * (ballast.level / CONSTANT)
@@ -90,9 +94,9 @@ class FalconMambaHost(MambaHost):
         tensors["out_proj.weight"] *= scale
         return tensors
 
-    def config(self, config, host: Widths, wide: Widths):
-        factor = wide.d_state // host.d_state
-        return super().config(config, host, wide) | {"mixer_rms_eps": config.mixer_rms_eps / factor}
+    def wide_epsilons(self, config, host: Widths, wide: Widths):
+        own = config.mixer_rms_eps / (wide.d_state // host.d_state)
+        return super().wide_epsilons(config, host, wide) | {"mixer_rms_eps": own}
 
     def complete(self, model, host):
         """The weights of the norms, which are ones."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compiler.graft.widen import widened_norm
+from compiler.graft.widen import placed, widened_norm
 from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 
@@ -28,6 +28,7 @@ class HostFamily:
     rank_name:  what `Widths.rank` is.
     embedding, final_norm, layers: the library's names of these tensors, and what the names of a layer's begin with.
     unit:       what a norm adds to its weight before it multiplies by it.
+    epsilons:   the entries of config.json that its norms add to a mean square, that of the stream first.
     """
 
     model_type: ClassVar[str]
@@ -38,6 +39,7 @@ class HostFamily:
     final_norm: ClassVar[str] = "backbone.norm_f.weight"
     layers: ClassVar[str] = "backbone.layers."
     unit: ClassVar[float] = 0.0
+    epsilons: ClassVar[tuple[str, ...]] = ("layer_norm_epsilon",)
 
     def refused(self, config: Any) -> str | None:
         """Why a direct sum cannot hold a host of this configuration, beyond what no family takes; None where it can."""
@@ -66,7 +68,11 @@ class HostFamily:
 
     def epsilon(self, config: Any) -> float:
         """What the norms of the stream add to the mean square."""
-        return config.layer_norm_epsilon
+        return getattr(config, self.epsilons[0])
+
+    def wide_epsilons(self, config: Any, host: Widths, wide: Widths) -> dict[str, float]:
+        """All of `epsilons` in the direct sum; config: the host's."""
+        return {self.epsilons[0]: self.epsilon(config) * host.d_model / wide.d_model}
 
     def backbone(self, model: Any) -> Any:
         """The module that has the layers."""
@@ -76,9 +82,17 @@ class HostFamily:
         """What the last norm of a model multiplies by: (d_model,), float64."""
         return self.unit + model.get_parameter(self.final_norm).detach().double()
 
-    def layer_norms(self, model: Any) -> list[tuple[str, Tensor]]:
-        """(name within its layer, weight) of the norms that are changed when the stream gets wider, layer by layer."""
-        return [("norm.weight", layer.norm.weight.detach()) for layer in model.backbone.layers]
+    def placed_norms(self, layer: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
+        """Of a layer, by their names: the weights of the norms that are scaled by √(d/D), at their places in the direct
+        sum and not yet scaled.
+        """
+        return {"norm.weight": placed(layer["norm.weight"], (wide.d_model,), {})}
+
+    def unscaled_norms(self, model: Any) -> list[Tensor]:
+        """What those norms of a model's stream multiply by whose weights stay in the direct sum, as their product is
+        scaled: float64.
+        """
+        return []
 
     def host_norm(self, weight: Tensor, host: Widths, wide: Widths) -> Tensor:
         """The weight of a norm of the stream in the direct sum."""
@@ -115,8 +129,8 @@ class HostFamily:
         return {
             "state_size": wide.d_state,
             "conv_kernel": wide.d_conv,
-            "layer_norm_epsilon": config.layer_norm_epsilon * host.d_model / wide.d_model,
             "use_conv_bias": True,
+            **self.wide_epsilons(config, host, wide),
         }
 
     def complete(self, model: Any, host: Any) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from compiler.analysis.affine_form import ONE
 from compiler.exactness.ballast import squares, with_norm_ballast
 from compiler.exactness.levels import OFF
+from compiler.graft.errors import GraftError
 from compiler.graft.families.family import BRANCH, HostFamily, mean_is_exact
 from compiler.graft.widen import convolution, placed, widened_norm
 from compiler.graft.widths import Widths
@@ -33,10 +34,10 @@ class Mamba2Host(HostFamily):
     rank_name = "head_dim"
 
     def refused(self, config):
-        low, high = config.time_step_limit
-        if low > 0 or high < 1e3:
+        limit = config.time_step_limit
+        if len(limit) != 2 or not (limit[0] <= 0 and limit[1] >= 1e3):
             return (
-                f"its time_step_limit is [{low:g}, {high:g}], which would clamp the circuit's steps of up to 128 and "
+                f"its time_step_limit is {list(limit)}, which would clamp the circuit's steps of up to 128 and "
                 f"more; it must be [0, infinity], otherwise {BRANCH}"
             )
         return None
@@ -83,12 +84,19 @@ class Mamba2Host(HostFamily):
             result["out_proj.bias"] = placed(state["out_proj.bias"], (wide.d_model,), {})
         return result
 
+    def placed_norms(self, layer: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
+        """The norm inside of the mixer is widened by the same factor."""
+        result, name = super().placed_norms(layer, host, wide), "mixer.norm.weight"
+        channels = _spans(host.d_inner // host.groups, wide.d_inner // wide.groups, host.groups)
+        return result | {name: placed(layer[name], (wide.d_inner,), {0: channels})}
+
     def circuit_mixers(self, plan):
         wide = plan.wide
         group = Widths(wide.d_model, wide.d_inner // wide.groups, wide.d_state, wide.d_conv, wide.rank)
         bounds = np.append(plan.bounds, np.array(plan.ballast.factors) * plan.ballast.level)
         one = int(plan.compiled.lanes.index[ONE][0])
         blocks, norms = with_norm_ballast(plan.blocks, one, group.d_inner, bounds, plan.compiled.context.format)
+        _check_absorbed(plan.epsilons["layer_norm_epsilon"], min(norm.level for norm in norms))
         size = Mamba2Sizes(group.d_model, group.d_inner, group.d_state, group.rank, group.d_conv)
         mixers = []
         for own, block, norm in zip(plan.blocks, blocks, norms, strict=True):
@@ -103,6 +111,15 @@ class Mamba2Host(HostFamily):
     def config(self, config: Any, host: Widths, wide: Widths) -> dict[str, Any]:
         low, high = config.time_step_limit
         return {"num_heads": wide.d_inner // wide.rank, "time_step_limit": (low, min(high, NO_LARGE_STEP_LIMIT))}
+
+
+def _check_absorbed(epsilon: float, level: float) -> None:
+    """GraftError where ε is seen beside the ballast of a norm inside of a mixer, in float32."""
+    if epsilon > level**2 * 2.0**-24:
+        raise GraftError(
+            f"the host's layer_norm_epsilon, {epsilon:.3g} in the direct sum, is seen beside the ballast of {level:g} "
+            f"in a mixer's norm; at most {level**2 * 2.0**-24:.3g} vanishes there, so {BRANCH}."
+        )
 
 
 def _spans(narrow: int, wide: int, groups: int) -> _Spans:

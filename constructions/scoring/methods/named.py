@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
+from compiler.own_file import module_of
+from constructions.scoring.evaluate import Score, score
 from constructions.scoring.methods import attention, baselines, patching, relevance, subspaces
 from constructions.scoring.problem import Found, Given, Problem
+from verify.arguments import run_own
 
 Method = Callable[[Given], Found]
 
@@ -30,11 +32,20 @@ def found_by(name: str, problem: Problem) -> Found:
     """What a method of this name, or of FILE.py:function, finds; ValueError, one sentence, where there is none."""
     if name == ORACLE:
         return baselines.oracle(problem)
-    method = METHODS[name] if name in METHODS else _from_file(name)
-    found = method(problem.given)
+    if name in METHODS:
+        return METHODS[name](problem.given)
+    found = run_own(f"--method {name}", _from_file(name), problem.given, file=name.rpartition(":")[0])
     if not isinstance(found, Found):
         raise ValueError(f"--method {name} returned {type(found).__name__}, expected a Found.")
     return found
+
+
+def score_of(name: str, problem: Problem) -> Score:
+    """How good what a method finds is; ValueError, one sentence, where it gives what cannot be scored."""
+    found = found_by(name, problem)
+    if name == ORACLE or name in METHODS:
+        return score(problem, found)
+    return run_own(f"--method {name}: what it returned cannot be scored", score, problem, found)
 
 
 def _from_file(name: str) -> Method:
@@ -45,14 +56,7 @@ def _from_file(name: str) -> Method:
             f"--method {name} is neither FILE.py:function of a file that exists nor one of "
             f"{', '.join([ORACLE, *METHODS])}."
         )
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"--method {name}: {path} cannot be imported.")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as reason:
-        raise ValueError(f"--method {name}: {path} stops with {type(reason).__name__}: {reason}.") from reason
+    module = run_own(f"--method {name}", module_of, path, file=file)
     if not callable(getattr(module, function, None)):
         raise ValueError(f"--method {name}: {path} has no function {function!r}.")
     return getattr(module, function)

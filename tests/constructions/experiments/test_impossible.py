@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from compiler.runtime import real_block
 from constructions.checkpoints.built import build
 from constructions.checkpoints.scores import module_scores
 from constructions.experiments.control_model import ControlModel
-from constructions.experiments.impossible import four_leads, keep_one_block, linear_ceiling
+from constructions.experiments.impossible import four_leads, keep_linear, keep_one_block, linear_ceiling
 from constructions.selectivity.keep_nth import KeepNth
 from verify.tasks.keep import keep_oracle
 
@@ -46,14 +47,11 @@ def test_a_position_that_the_step_sees_is_what_helps() -> None:
     assert abs(found.sum()) > 1e-3 * np.abs(found).max()
 
 
-def test_a_real_block_sees_four_tokens() -> None:
-    """mamba_ssm's own: KEEP 5th is out of reach of one block of it, whatever its weights."""
+def real_leads(kind: str, **arguments) -> np.ndarray:
+    """Of one block of mamba_ssm's own, random weights, a head and no residual stream."""
     torch.manual_seed(0)
-    block = (
-        real_block("mamba", 8, 0, {"d_state": 4, "d_conv": 4, "expand": 2, "dt_rank": 2})
-        .to_empty(device="cpu")
-        .double()
-    )
+    sizes = {"d_state": 4, "d_conv": 4, "expand": 2}
+    block = real_block(kind, 8, 0, sizes | arguments).to_empty(device="cpu").double()
     for parameter in block.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     embedding, head = torch.randn(3, 8, dtype=torch.float64), torch.randn(8, 3, dtype=torch.float64)
@@ -67,8 +65,22 @@ def test_a_real_block_sees_four_tokens() -> None:
             outputs.append(y)
         return (torch.cat(outputs, dim=1) @ head).detach().numpy()
 
-    found = four_leads(scores, 5, 4)
+    return four_leads(scores, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"), [("mamba", {"dt_rank": 2}), ("mamba2", {"headdim": 4, "rmsnorm": False})]
+)
+def test_a_real_block_sees_four_tokens(kind: str, arguments: dict) -> None:
+    """KEEP 5th is out of reach of one block of it, whatever its weights."""
+    found = real_leads(kind, **arguments)
     assert np.abs(found).max() > 1e-6 and abs(found.sum()) < 1e-6 * np.abs(found).max()
+
+
+def test_the_gated_norm_is_outside_the_proof() -> None:
+    """The leads add up to something, and without a residual stream one of them is below 0 all the same."""
+    found = real_leads("mamba2", headdim=4)
+    assert abs(found.sum()) > 1e-5 * np.abs(found).max() and found.min() < 0
 
 
 def test_two_blocks_are_enough() -> None:
@@ -95,3 +107,10 @@ def test_no_linear_model_passes_the_ceiling() -> None:
     assert 0.55 < best <= linear_ceiling(n, vocab, length) == 1 - (1 - 1 / 3) / 4
     assert linear_ceiling(1, 9, 5) == 1 and linear_ceiling(5, 128, 5) == 1
     assert linear_ceiling(5, 128, 50) == pytest.approx(0.752, abs=1e-3)
+
+
+@pytest.mark.parametrize("vocab", [3, 16, 128, 1000])
+def test_a_ceiling_is_told_rounded_up(vocab: int) -> None:
+    found = keep_linear(5, vocab, 50)
+    (told,) = re.findall(r"at most (\S+) %", found.statement)
+    assert 100 * found.ceiling <= float(told) < 100 * found.ceiling + 0.1
