@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.plain_files import text_of
+from compiler.artifact.plain_files import text_of, write_whole
 from compiler.digits import at_most
-from constructions.command.reporting import write_whole
 from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Row, cases
 
