@@ -17,8 +17,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.plain_files import write_whole
 from compiler.automata.permutations import swaps
-from constructions.command.reporting import write_whole
 
 ROOT = Path(__file__).parents[1]
 DATA, PAGE = ROOT / "docs" / "long_runs.json", ROOT / "docs" / "groups.md"

@@ -9,6 +9,8 @@ original has it, files that are nobody's stay.
 from __future__ import annotations
 
 import shutil
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from compiler.artifact.compare import tensor_differences
@@ -17,10 +19,13 @@ from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.place import staging
+from compiler.artifact.plain_files import kind_of
+from compiler.artifact.save import copy_others
 from compiler.artifact.weights_file import read_tensors
 
 # What transformers writes beside ours, and no program needs where the tokenizer's own files are.
 GENERATED = ("special_tokens_map.json", "added_tokens.json", "chat_template.jinja")
+MOST_KEPT = 1 << 30  # bytes of the files that are nobody's
 HARMLESS = ("transformers_version", "dtype", "torch_dtype", "_name_or_path")
 
 
@@ -39,14 +44,33 @@ def adopt(directory: str | Path, original: str | Path) -> None:
     if found:
         raise CheckpointError(f"{directory} is not {original}: {found[0]}.")
     ours = {MANIFEST, *manifest.files}
+    left_out = {*ours, *GENERATED}
+    _check_kept([entry for entry in directory.iterdir() if entry.name not in left_out])
     with staging(directory) as place:
-        for entry in directory.iterdir():
-            if entry.name in ours or entry.name in GENERATED:
-                continue
-            copy = shutil.copytree if entry.is_dir() and not entry.is_symlink() else shutil.copy2
-            copy(entry, place / entry.name)
+        copy_others(directory, place, left_out)
         for name in ours:
             shutil.copy2(original / name, place / name)
+
+
+def _check_kept(entries: Iterable[Path], most: int = MOST_KEPT) -> int:
+    """How many of so many bytes the files have that are nobody's; CheckpointError for more, and for what is no plain
+    file: a link may lead to anything, and neither a device nor a pipe need have an end.
+    """
+    found = 0
+    for entry in entries:
+        mode = entry.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            found += _check_kept(entry.iterdir(), most - found)
+        elif stat.S_ISREG(mode):
+            found += entry.lstat().st_size
+        else:
+            raise CheckpointError(f"{entry} is {kind_of(mode)}, and only plain files are copied: take it away first.")
+        if found > most:
+            raise CheckpointError(
+                f"{entry} is one too many: files beside the checkpoint have more than {MOST_KEPT:,} bytes, and no more "
+                "are copied."
+            )
+    return found
 
 
 def _check_config(path: Path, original: Path) -> None:

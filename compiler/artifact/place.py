@@ -55,7 +55,8 @@ def staging(target: Path) -> Iterator[Path]:
     with _workspace(target) as place:
         yield place
         for path in (*place.iterdir(), place):
-            _flush(path)
+            if not path.is_symlink():  # what a kept link leads to is nobody's of ours, and may be a pipe
+                _flush(path)
         _move_in(place, target)
 
 
@@ -151,7 +152,7 @@ def _alive(place: Path) -> bool:
     if fcntl is None:
         return True
     try:
-        lock = os.open(place, os.O_RDONLY)
+        lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # a pipe of that name may never begin
     except OSError:
         return True
     try:

@@ -1,7 +1,14 @@
-"""Files that anybody wrote: only what begins and ends is opened, and never more is read than a limit in bytes."""
+"""Files that anybody wrote: only what begins and ends is opened, and never more is read than a limit in bytes.
+
+What is written goes into a fresh file first, which nobody can have put there, be it as a link to another.
+"""
 
 import errno
+import os
+import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -58,6 +65,26 @@ def check_replaced(path: Path, what: str) -> None:
         raise ValueError(f"{what} is {kind_of(path.stat().st_mode)}, and a plain file is needed.")
 
 
+def write_whole(path: Path, text: str) -> None:
+    """All of the file or nothing; ValueError where something else than a plain file stands there."""
+    check_replaced(path, str(path))
+    with fresh_file(path) as place:
+        place.write_text(text, "utf-8", newline="\n")
+
+
+@contextmanager
+def fresh_file(path: Path) -> Iterator[Path]:
+    """A new and empty file beside this path, which takes its place if the body succeeds and vanishes if it fails."""
+    place = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # EXCL: follows no link, opens no pipe
+    try:
+        yield place
+        place.replace(path)
+    except BaseException:
+        place.unlink(missing_ok=True)
+        raise
+
+
 def kind_of(mode: int) -> str:
     """What a file of this mode (of `os.stat`) is, such as "a directory"."""
     return next((told for is_kind, told in _KINDS if is_kind(mode)), "a file of another kind")
@@ -71,6 +98,7 @@ def too_large(path: Path, most: int) -> OSError:
 _KINDS = (
     (stat.S_ISREG, "a plain file"),
     (stat.S_ISDIR, "a directory"),
+    (stat.S_ISLNK, "a link"),
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),

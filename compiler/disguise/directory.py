@@ -157,10 +157,11 @@ def noise_of(directory: Path) -> dict[str, Any] | None:
 def said_of_noise(noise: Mapping[str, Any]) -> str:
     """What is known of a model with noise, in words."""
     share = "every sequence" if noise["every_sequence"] else f"{noise['sequences']:,} sequences"
-    if noise.get("lead") is not None:
-        proved = f"proved for every input of its promise: the right letter leads by {at_least(noise['lead'])} or more"
+    lead, unproved = noise.get("lead"), noise.get("unproved")
+    if lead is not None:
+        proved = f"proved for every input of its promise: the right letter leads by {at_least(lead)} or more"
     else:
-        why = f" ({noise['unproved']})" if "unproved" in noise else ""
+        why = "" if unproved is None else f" ({unproved})"
         proved = f"nothing of it is proved for other inputs{why}"
     where = WHERE[noise.get("where", "all")]
     return (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.plain_files import text_of
+from compiler.artifact.plain_files import text_of, write_whole
 from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.controls import TRAINED, trained
@@ -30,7 +30,6 @@ from constructions.automata.random_automata import (
 from constructions.automata.runs import task_of, words, wrong_in_modules
 from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import verdict_of
-from constructions.command.reporting import write_whole
 
 ARCHS = tuple(RUNS)
 BOUNDED = 500  # letters that are promised where a length is needed

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from constructions.command.reporting import write_whole
+from compiler.artifact.plain_files import write_whole
 
 CertificateFile = Annotated[
     Path | None, typer.Option("--certificate", help="also write the claims by which the small kernel proves it")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 import typer
 from rich.text import Text
 
-from compiler.artifact.plain_files import check_replaced
+from compiler.artifact.plain_files import check_replaced, write_whole
 from constructions.command.display import BOLD, console, working
 from constructions.command.options import Json, Scheduler, Workers
-from constructions.command.reporting import strict_json, write_whole
+from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from compiler.artifact.plain_files import write_whole
 from constructions.command import requests
 from constructions.command.display import console, working
 from constructions.command.options import Certify, Json, Seed
-from constructions.command.reporting import strict_json, write_whole
+from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
     from constructions.checkpoints.disguised import Disguised

@@ -12,10 +12,11 @@ from typing import Annotated
 
 import typer
 
+from compiler.artifact.plain_files import write_whole
 from constructions.command.disguising import KeyFile
 from constructions.command.display import console, working
 from constructions.command.options import Json
-from constructions.command.reporting import strict_json, write_whole
+from constructions.command.reporting import strict_json
 from constructions.command.requests import file_path, picture_path
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]

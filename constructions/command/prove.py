@@ -15,12 +15,13 @@ import typer
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import file_hash, is_disguised
+from compiler.artifact.plain_files import check_replaced, write_whole
 from constructions.command.certificates import CertificateFile, certify, line
 from constructions.command.disguising import KeyFile, check_disguised
 from constructions.command.display import working
 from constructions.command.numbers import over_numbers
 from constructions.command.options import Json
-from constructions.command.reporting import strict_json, write_whole
+from constructions.command.reporting import strict_json
 
 PROOF = "proof.json"
 LARGEST_REFUSED = 1 << 28  # bytes of a file that is hashed although the checkpoint is not accepted
@@ -40,6 +41,7 @@ def prove(
     as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
+    check_replaced(directory / PROOF, str(directory / PROOF))  # before the search, which may take long
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _proved(directory, key)
         if certificate is not None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import typer
 from rich.table import Table
 
-from compiler.artifact.plain_files import check_replaced
 from constructions.command.display import console
 
 
@@ -37,14 +35,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(each) for name, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def write_whole(path: Path, text: str) -> None:
-    """All of the file or nothing; ValueError where something else than a plain file stands there."""
-    check_replaced(path, str(path))
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, "utf-8", newline="\n")
-    partial.replace(path)
 
 
 def verdict(good: bool) -> None:

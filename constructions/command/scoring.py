@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from compiler.artifact.json_files import strict_value
-from compiler.artifact.plain_files import text_of
+from compiler.artifact.plain_files import text_of, write_whole
 from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, working
 from constructions.command.options import Json, Seed
-from constructions.command.reporting import strict_json, table_of, write_whole
+from constructions.command.reporting import strict_json, table_of
 
 MOST_STEPS = 5000
 

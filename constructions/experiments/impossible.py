@@ -12,12 +12,18 @@ are different sequences, and the two errors together are at least (1 − 1/V)/2.
 n apart (exchange the n-th with the token that far before or behind it), so that a share (1 − 1/V)/4 of all answers is
 wrong: `linear_ceiling`.
 
-**One block that sees a window** (S6, Mamba, Mamba-2 with w taps and any gate on the present token, without a position,
-n > w). Feed one token z everywhere but a u at place p. From p + w on all inputs are alike again, so what u has changed
-in a state entry is multiplied by the same a at every step; and the state before p was c + b·a^p by then. The lead of u
-over z at t is therefore E(t − p) + (what does not depend on p). The right answers at p = n and p = n − 1 at time t need
-E(t − n) > E(t − n + 1), those at p = n and p = n + 1 at t + 1 need E(t − n + 1) > E(t − n): `four_leads` of them add up
-to 0. It takes n + w + 1 tokens. (w = 1 is a block without convolution.)
+**One block that sees a window** (S6, Mamba, and Mamba-2 without its gated norm, rmsnorm=False, with w taps and any gate
+on the present token, without a position, n > w). Feed one token z everywhere but a u at place p. From p + w on all
+inputs are alike again, so what u has changed in a state entry is multiplied by the same a at every step; and the state
+before p was c + b·a^p by then. The lead of u over z at t is therefore E(t − p) + (what does not depend on p). The right
+answers at p = n and p = n − 1 at time t need E(t − n) > E(t − n + 1), those at p = n and p = n + 1 at t + 1 need
+E(t − n + 1) > E(t − n): `four_leads` of them add up to 0. It takes n + w + 1 tokens. (w = 1 is a block without
+convolution.)
+
+The norm of Mamba-2 as it is shipped divides the channels by a number that depends on the past, so its four leads do not
+add up to 0. With one group and nothing added to the output (no residual stream) that number is positive and common to
+all scores at t: no lead changes its sign, and one of the four is still no win. With groups, or a residual stream, the
+proof says nothing.
 
 What does it: a position that Δ sees (Corollary 2), or a block before that counts (Proposition 1): `keep-nth`.
 """
@@ -29,6 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.digits import at_most
 from verify.arguments import at_least
 
 
@@ -59,7 +66,7 @@ def keep_linear(n: int, vocab: int, length: int) -> Impossible:
     return Impossible(
         "linear in the past",
         f"a score that is linear in the past tokens (S4D of any size, with a position or without) has at most "
-        f"{100 * most:.0f} % of KEEP n-th right at n = {n}, V = {vocab}, T = {length}",
+        f"{at_most(100 * most)} % of KEEP n-th right at n = {n}, V = {vocab}, T = {length}",
         most,
     )
 

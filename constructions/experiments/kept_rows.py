@@ -7,8 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from compiler.artifact.json_files import shown
-from compiler.artifact.plain_files import text_of
-from constructions.command.reporting import write_whole
+from compiler.artifact.plain_files import text_of, write_whole
 from constructions.experiments.entry import Entry
 from constructions.experiments.run import Row, row_key
 

@@ -36,7 +36,7 @@ KEPT = {
         0.94 0.72 0.72 0.09 0.08
         0.93 0.72 0.72 0.09 0.09
         0.93 0.73 0.73 0.09 0.09
-        0.79 0.14 0.14 0.09 0.10
+        0.79 0.14 0.14 0.09 0.09
         0.79 0.14 0.14 0.10 0.10
         0.79 0.14 0.14 0.09 0.09""",
     "Mamba": """0.20 0.05 0.04 0.04 0.03
@@ -100,7 +100,7 @@ def keep_table(models: tuple[str, ...], lengths: tuple[int, ...]) -> Iterator[En
 
 
 def figure_1() -> Iterator[Entry]:
-    """exp(λΔ_t) before and from the n-th token on: of built weights exactly 0 and 1, of trained ones nearly."""
+    """exp(−λΔ_t) before and from the n-th token on: of built weights exactly 0 and 1, of trained ones nearly."""
     for length in (10, 20, 30):
         controls = _kept("s6", True, length)
         yield Entry(

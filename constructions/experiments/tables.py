@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich import box
 from rich.table import Column, Table
 
+from compiler.digits import at_most
 from constructions.command.display import console
 from constructions.experiments.entry import Experiment
 from constructions.experiments.names import MIXERS
@@ -78,7 +79,7 @@ def _right(row: Row) -> str:
     if row.refused:
         return "refused"
     if not row.arch:
-        least = f" (≤ {100 * row.ceiling:.0f} %)" if row.ceiling < 1 else ""
+        least = f" (≤ {at_most(100 * row.ceiling)} %)" if row.ceiling < 1 else ""
         return f"cannot{least}" if row.cannot else "none"
     right = f"{100 * row.accuracy:.4g} %"
     bits = "" if row.bit_exact else ", bits DIFFER"

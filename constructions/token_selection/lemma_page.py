@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.plain_files import text_of
+from compiler.artifact.plain_files import text_of, write_whole
 from compiler.digits import at_most
-from constructions.command.reporting import write_whole
 from constructions.token_selection import context_rows, lemma_kernels, soft_selection
 from constructions.token_selection.lemmas import Row, cases
 
@@ -89,7 +88,7 @@ out by products (rank) or tells places apart by fixed filters (delays). A test h
 
 - Information: copying N words of V takes N·log2 V bits of state, recall n_K·log2 V_v if all n_K keys are shown.
 - Rank: a read-out for n keys takes l products or more for l stored pairs, and n/2 for √n + 1 of them, at any precision.
-- Delays: a filter within 1/√(2i) of a delay by i has more than i/2 states.
+- Delays: a filter nearer than 1/√(2i) to a delay by i has more than i/2 states.
 
 So no bound that is poly-logarithmic in words and length can hold for D with numbers of so many bits.
 """

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.plain_files import text_of
-from constructions.command.reporting import strict_json, write_whole
+from compiler.artifact.plain_files import text_of, write_whole
+from constructions.command.reporting import strict_json
 from constructions.construction import Construction
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.selective_copy import SelectiveCopy

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.json_files import shown
-from compiler.artifact.plain_files import text_of
-from constructions.command.reporting import strict_json, write_whole
+from compiler.artifact.plain_files import text_of, write_whole
+from constructions.command.reporting import strict_json
 from constructions.copy_dp.places import Arch
 from constructions.experiments.names import WHAT
 from constructions.experiments.table_files import TableFiles

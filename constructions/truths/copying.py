@@ -54,12 +54,19 @@ def copy_index(
 def copy_clause(
     decay: float = 0.1, window: int = 5, delta: float = 0.15, epsilon: float = 0.2, reached: float = 0.9999
 ) -> Finding:
-    """A copy from the far end of the window over equal decays; reached: α_pos·ρ, below 1 by Assumption 1."""
+    """A copy from the far end of the window over equal decays; reached: α_pos·ρ, below 1 by Assumption 1.
+
+    Instead, beside what (26) gives: one ρ = `reached` for all positions, each of which copies itself.
+    """
     kept = decay ** (window - 1)  # α_pos(i)
     found = copied((decay,) * (window + 1), (0.0, reached / kept, *(0.0,) * (window - 1)), 2, delta, window)
     met = bool(found.holds[0]) and float(found.paper[0]) <= epsilon
     quotients = decay / (1 - decay) + (decay ** -(window - 1) - 1) / (1 - decay)
     below = (1 - epsilon / 2) / kept + delta / 2 * quotients
+    sizes = range(1, window + 2)
+    itself = [copied((decay,) * i, (*(0.0,) * (i - 1), reached), i, delta, window) for i in sizes]
+    everywhere, alone = all(report.holds[0] for report in itself), max(float(report.paper[0]) for report in itself)
+    before = decay / (1 - decay)  # the first quotient, and the only one where each copies itself
     return Finding(
         {"left side of (26)": 1 / kept, "right side of (26)": below, "ρ": reached / kept}
         | {"Assumption 1 and (7) hold at i (1: yes)": int(met)}
@@ -67,8 +74,13 @@ def copy_clause(
         | {"ε/((L − 1)M‖Δ‖), which (29) makes of it": epsilon / (window - 1)}
         | {"|y − o|": float(found.error[0])},
         met and 1 / kept >= below and delta > max(epsilon / quotients, epsilon / (window - 1)),
-        {"right side of (27) with the factor 1/α_pos(i)": epsilon / (kept * quotients)},
-        met and delta <= epsilon / (kept * quotients),
+        {"right side of (27) with the factor 1/α_pos(i)": epsilon / (kept * quotients)}
+        | {"one ρ, all pos(i) = i: ε for which (7) is met at all": alone, "right side of (27) there": epsilon / before},
+        met
+        and delta <= epsilon / (kept * quotients)
+        and everywhere
+        and alone <= epsilon
+        and epsilon / (window - 1) < delta <= epsilon / before,
     )
 
 
@@ -244,7 +256,9 @@ TRUTHS = (
         "window over equal decays, all other scores 0, M‖Δ‖ = 1, (26) holds, and neither (27) nor the theorem's "
         "clause does. Assumption 1 for all i, with one ρ, excludes this case, but the step does not use that.",
         "(26) gives δ ≤ ε/(α_pos(i)·M‖Δ‖)·(…)^(−1). With one ρ for all positions ρ < 1, since the first can only copy "
-        "itself; with that (7) gives (27) and the clause, for ε ≤ 2M‖Δ‖.",
+        "itself and Assumption 1 says “< 1”; with that (7) gives (27), for ε ≤ 2M‖Δ‖, and the clause if some position "
+        "copies an earlier one, pos(i) < i. If each copies itself, the quotient in (28) has nothing in its range, and "
+        "δ may be larger.",
         copy_clause,
     ),
     Truth(

@@ -8,6 +8,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.plain_files import fresh_file
 from compiler.language.circuit import Circuit
 from constructions.zoo.entry import Answered, Entry
 from constructions.zoo.labels import Variable, labels, variables
@@ -33,9 +34,8 @@ def write_data(entry: Entry, directory: Path, train: int, test: int, seed: int) 
     learned, held = drawn[: len(drawn) - last], drawn[len(drawn) - last :]
     directory.mkdir(parents=True, exist_ok=True)
     for name, sequences in (("train", learned), ("test", held)):
-        partial = directory / f".{name}.partial"
-        parquet.write_table(_table(circuit, named, sequences), partial, compression="zstd")
-        partial.replace(directory / f"{name}.parquet")
+        with fresh_file(directory / f"{name}.parquet") as place:
+            parquet.write_table(_table(circuit, named, sequences), place, compression="zstd")
     return {"train": len(learned), "test": len(held)}
 
 

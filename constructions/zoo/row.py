@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.json_files import shown, strict_value
-from compiler.artifact.plain_files import text_of
+from compiler.artifact.plain_files import text_of, write_whole
 from compiler.artifact.schema import parse
-from constructions.command.reporting import write_whole
 
 ASKED = 200  # sequences that a saved model is asked
 PROOFS = ("answers", "scores", "")

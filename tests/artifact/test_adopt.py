@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,29 @@ def test_a_model_that_was_changed_is_not_adopted(original: Path, tmp_path: Path)
     with pytest.raises(CheckpointError, match="layer_norm_epsilon = 1e-06"):
         adopt(place, original)
     assert {path.name: path.read_bytes() for path in (tmp_path / "other").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda path: path.symlink_to("/dev/zero"), "is a link, and only plain files are copied"),
+        (os.mkfifo, "is a named pipe, and only plain files are copied"),
+        (lambda path: path.open("wb").truncate((1 << 30) + 1), "have more than 1,073,741,824 bytes"),
+    ],
+    ids=["link", "pipe", "large"],
+)
+@pytest.mark.parametrize("below", [False, True])
+def test_only_plain_files_of_a_size_are_copied(make, told: str, below: bool, original: Path, tmp_path: Path) -> None:
+    """A link to /dev/zero would be copied without end."""
+    place = tmp_path / "other"
+    shutil.copytree(original, place)
+    (place / "construction.json").unlink()
+    (place / "mine").mkdir()
+    odd = place / "mine" / "notes.md" if below else place / "notes.md"
+    make(odd)
+    with pytest.raises(CheckpointError, match=f"{odd} .*{told}"):
+        adopt(place, original)
+    assert not (place / "construction.json").exists() and [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
 def test_only_an_undamaged_original_is_believed(original: Path, tmp_path: Path) -> None:

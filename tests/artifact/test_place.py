@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -48,6 +49,18 @@ def test_the_working_directory_of_a_living_process_is_left_alone(tmp_path: Path)
         kills.replace(tmp_path / "out", "one")
         assert (mine / "half").exists()
     assert (tmp_path / "out" / "half").exists()
+
+
+def test_a_pipe_under_the_name_of_litter_is_not_opened(tmp_path: Path) -> None:
+    """Nobody may ever write into it; a link to one is kept as it is, and not opened to be flushed."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(10)
+    litter = tmp_path / ".out.00000000.partial"
+    os.mkfifo(litter)
+    with place.staging(tmp_path / "out") as mine:
+        (mine / "kept").symlink_to(litter)
+    signal.alarm(0)
+    assert litter.is_fifo() and (tmp_path / "out" / "kept").is_symlink()
 
 
 def test_other_targets_litter_is_left_alone(tmp_path: Path) -> None:

@@ -193,12 +193,12 @@ def test_bad_input_is_one_sentence(arguments: tuple[str, ...], says: str, folder
 
 def test_a_file_that_cannot_be_written_leaves_no_half(folder: Path, monkeypatch) -> None:
     """The whole document is made first, and then put in place."""
-    from constructions.command import reporting
+    from compiler.artifact.plain_files import write_whole
 
     (folder / "report.xml").write_text("before")
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        reporting.write_whole(folder / "report.xml", "after")
+        write_whole(folder / "report.xml", "after")
     assert (folder / "report.xml").read_text() == "before"
 
 

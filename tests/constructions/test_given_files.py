@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, readout_one_hot
-from compiler.artifact.plain_files import text_of
+from compiler.artifact.plain_files import text_of, write_whole
 from constructions.command.generation import _lines
-from constructions.command.reporting import write_whole
 from tests.constructions.test_refusals import run
 from verify.arrays import read_arrays
 
@@ -79,6 +78,45 @@ def test_nothing_is_written_into_what_is_no_plain_file(folder: Path, capsys: pyt
     with pytest.raises(ValueError, match="f.html is a named pipe"):
         write_whole(folder / "f.html", "")
     assert (folder / "f.html").is_fifo() and not list(folder.glob(".*.partial"))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_proof_json_is_written_past_what_lies_beside_it(kind: str, folder: Path) -> None:
+    """The name of the file that is written first is nobody's to guess: a link under it would be followed."""
+    (folder / "victim.txt").write_text("precious")
+    beside = folder / "same" / ".proof.json.partial"
+    os.mkfifo(beside) if kind == "pipe" else beside.symlink_to("../victim.txt")
+    assert run("prove", "same") == 1  # it is none of the files of a checkpoint
+    assert beside.name in json.loads((folder / "same" / "proof.json").read_text())["meaning"]["reason"]
+    assert (folder / "victim.txt").read_text() == "precious"
+    assert beside.is_fifo() if kind == "pipe" else beside.is_symlink()
+
+
+def test_a_fresh_file_is_made_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even a name that was guessed leads through a link, and what was there stays where the body fails."""
+    (folder / "f").write_text("before")
+    monkeypatch.setattr("secrets.token_hex", lambda *_: "0")
+    (folder / ".f.0.partial").symlink_to("f")
+    with pytest.raises(FileExistsError):
+        write_whole(folder / "f", "after")
+    (folder / ".f.0.partial").unlink()
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(folder / "f", "\ud800")
+    assert [path.name for path in folder.iterdir() if path.name != "same"] == ["f"]
+    assert (folder / "f").read_text() == "before"
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_directory_in_the_place_of_proof_json_is_refused_before_the_search(
+    accepted: bool, folder: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "same" / "proof.json").mkdir()
+    monkeypatch.setattr("constructions.command.prove._proved", lambda *_: pytest.fail("it searches"))
+    if not accepted:
+        (folder / "same" / "model.safetensors").write_bytes(b"")
+    for options in ((), ("--json",)):
+        said = refused(capsys, "prove", "same", *options)
+        assert said == f"{Path('same/proof.json')} is a directory, and a plain file is needed."
 
 
 @pytest.mark.parametrize("kind", KINDS)

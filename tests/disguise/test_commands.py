@@ -212,6 +212,17 @@ def test_a_disguise_that_is_told_otherwise_is_refused(told, noisy, tmp_path, cap
     assert "construction.json: disguise" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("told", [{"lead": None}, {"lead": None, "unproved": None}, {"unproved": None}])
+def test_a_lead_that_is_null_is_none(told, noisy, tmp_path, capsys):
+    """null is what an entry of a manifest may be that is left out."""
+    directory = Path(shutil.copytree(noisy[0], tmp_path / "noisy"))
+    retold(directory, lambda content: content["disguise"]["noise"].update(told))
+    capsys.readouterr()
+    assert run("verify", directory, "--key", noisy[1], "--samples", 20) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "nothing of it is proved for other inputs" in said and "None" not in said
+
+
 @pytest.mark.parametrize("entry", [{"length": 500}, {"description": "every text"}])
 def test_another_promise_of_a_disguise_is_found(entry, place, tmp_path, capsys):
     directory = Path(shutil.copytree(place / "mamba-other", tmp_path / "other"))

@@ -69,6 +69,35 @@ def test_a_broken_assumption_is_named(name: str) -> None:
     assert whole.report().holds.all()
 
 
+def _needed(a: np.ndarray, places: list[int], rho: float, delta: float, window: int) -> float:
+    """The ε for which (7) is met at all positions, M‖Δ‖ = 1: each reads the place it copies by ρ, and nothing else."""
+    reports = [_one(a[:i], np.eye(i)[p - 1] * rho, np.ones(i), p, delta, window) for i, p in enumerate(places, 1)]
+    assert all(report.holds.all() for report in reports)
+    return max(float(report.paper[0]) for report in reports)
+
+
+def test_one_rho_gives_the_clause_on_delta_where_something_earlier_is_copied() -> None:
+    """δ ≤ ε/((L − 1)M‖Δ‖); where every position copies itself the second quotient is 0, and δ may be larger."""
+    rng, earlier, beyond = np.random.default_rng(0), 0, 0
+    for _ in range(600):
+        window = int(rng.integers(2, 6))
+        a, rho = rng.uniform(0.6, 1, 7), rng.uniform(0.7, 1)
+        delta = rng.uniform(0, 0.5) ** 2
+        back = rng.integers(0, window, 7) * (rng.random(7) < 0.3)
+        places = [max(1, i - int(b)) for i, b in enumerate(back, 1)]
+        epsilon = _needed(a, places, rho, delta, window)
+        if any(p < i for i, p in enumerate(places, 1)):
+            earlier += epsilon <= 2
+            assert epsilon > 2 or delta <= epsilon / (window - 1)
+        beyond += delta > _needed(a / 10, list(range(1, 8)), rho, delta, window) / (window - 1)
+    assert earlier > 50 and beyond > 50
+
+
+def test_the_sum_of_assumption_1_may_come_to_one() -> None:
+    found = _one([1, 1], [0.0, 1.0], [1, 1], pos=2, delta=0.1, window=1)
+    assert found.holds.all() and found.error == 0
+
+
 def test_without_the_assumption_the_bound_does_fail() -> None:
     """So that the property above is no empty one."""
     whole = draw(200, 16, 4, 1 / 64, 15 / 16, seed=1)
