@@ -71,7 +71,7 @@ FAILS = {
     "F.5, N for [0, A]": "N = max(2eA, log2 3/ε), A = log 3/ε, χ = 80, ε = 0.01: error {:.3g}. N grows with χ.",
     "H.3, key and query of the same words": "The last token matches itself in {:.0%} of cases. The key is one word "
     "behind.",
-    "H.3, nothing before the start": "A cut-off context and one that does not match are {:.3g} apart, 1/(2n) = 0.167 "
+    "H.3, nothing before the start": "A cut-off context and one that does not match are {:.3g} apart, 1/(2n) = 1/6 "
     "is promised. A word of its own stands before the start.",
 }
 TAIL = """
@@ -88,7 +88,7 @@ out by products (rank) or tells places apart by fixed filters (delays). A test h
 
 - Information: copying N words of V takes N·log2 V bits of state, recall n_K·log2 V_v if all n_K keys are shown.
 - Rank: a read-out for n keys takes l products or more for l stored pairs, and n/2 for √n + 1 of them, at any precision.
-- Delays: a filter nearer than 1/√(2i) to a delay by i has more than i/2 states.
+- Delays: a filter within 1/√(2i) of a delay by i has more than i/2 states.
 
 So no bound that is poly-logarithmic in words and length can hold for D with numbers of so many bits.
 """
