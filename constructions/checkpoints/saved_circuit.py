@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from compiler.artifact.answers import Answers, read_answers
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CIRCUIT
+from compiler.artifact.files import ANSWERS, CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import Manifest
+from compiler.export.directory import RECORD
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
@@ -43,6 +44,8 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: in
     if isinstance(manifest, Manifest):  # an export has neither
         answers = None if manifest.answers is None else read_answers(directory / ANSWERS, circuit.alphabet.tokens)
         asked |= {"stated": manifest.task, "answers": answers}
+    else:
+        asked |= {"stated_in": RECORD}
     return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype, **asked)
 
 
@@ -61,6 +64,7 @@ class OneOwn(CircuitFamily):
     )
 
     told_groups: int = parameter("groups of B and C", default=1, kw_only=True)
+    stated_in: str = parameter("the file that states its input language", default=MANIFEST, kw_only=True)
 
     @property
     def target(self) -> str:
