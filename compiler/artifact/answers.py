@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +157,29 @@ def _compare(names: list[str], answers: list[str | None], scores: np.ndarray, le
             raise CheckpointError(
                 f"on {' '.join(names[: t + 1])}: the circuit answers {says}, the task {answer!r}; nothing is saved."
             )
+
+
+def check_claim(claim: Mapping[str, Any], answers: Answers, letters: tuple[str, ...]) -> None:
+    """CheckpointError where the task that a function claims to be answers otherwise than it did. A claim of a form that
+    the checker does not know is only repeated, and proves nothing.
+    """
+    from verify.checker.formats import Rejected
+    from verify.checker.tasks.task import read_task
+
+    try:
+        rule = read_task(json.loads(json.dumps(claim)), letters).task
+    except (Rejected, TypeError, ValueError):
+        return
+    ids = {name: i for i, name in enumerate(letters)}
+    for asked in answers.sequences:
+        claimed = rule.answers([ids[name] for name in asked.tokens])
+        for t, (answer, said) in enumerate(zip(asked.answers, claimed, strict=True)):
+            other = None if said is None else letters[said]
+            if other != answer:
+                raise CheckpointError(
+                    f"on {' '.join(asked.tokens[: t + 1])}: the task {answers.function} answers {answer!r}, and what it"
+                    f" claims to be answers {other!r}; nothing is saved."
+                )
 
 
 def _name(task: Task) -> str:

@@ -193,7 +193,8 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield from error_lines(promise)
     asks = (guarantee["certificate"] or {}).get("asks")
     if asks:
-        yield f"task: {asks}"
+        proved = guarantee["certificate"].get("parts", {"task": True})["task"]
+        yield f"task: {asks}" if proved else f"task, stated and not proved: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         rate = f"{guarantee['expected_failure']:.3g}"
