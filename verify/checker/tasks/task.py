@@ -32,8 +32,6 @@ from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
 
-NO_LEAD = "that the right letter leads is not proved"
-
 
 @dataclass(frozen=True, eq=False)
 class Recall:
@@ -173,7 +171,7 @@ class Either:
             margin = self.rule.prove(reader)
             if margin > 0:
                 return margin
-            reason = NO_LEAD
+            reason = f"the right letter is only proved to lead by {float(margin):g}"
         except (Rejected, Unproved, TooLarge) as refused:
             reason = str(refused)
         try:
@@ -366,7 +364,7 @@ def _margin(language: Language, circuit: dict, task: Task) -> Fraction | None:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as reason:
         raise Rejected(f"circuit.json is not a circuit: {reason!r}") from reason
     if margin <= 0:
-        raise Rejected(NO_LEAD)
+        raise Rejected(f"the right letter is only proved to lead by {float(margin):g}")
     if margin >= NOBODY and language.tokens > 1:
         raise Rejected("no sequence of the language asks the task's question")
     return margin if margin < NOBODY else None
