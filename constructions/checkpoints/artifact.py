@@ -243,14 +243,15 @@ def state_numbers(built: Built) -> dict[str, int]:
 def capacity(compiled: Compiled) -> obstructions.Capacity:
     """What the blocks have, at their least sizes: d_inner·d_state numbers and what each convolution holds.
 
-    Mamba-2 convolves its B and C as well, once for all channels.
+    Of a convolution the taps before the present position count: nothing else goes on to the next one. What it holds
+    besides the channels (B and C of Mamba-2) is not of one channel but of all.
     """
     blocks = bare_sizes(compiled)
     channels, columns = (max((getattr(b, name) for b in blocks), default=0) for name in ("d_inner", "d_state"))
     held = compiled.context.target.max_lag
-    beside = 2 * held if compiled.context.target.name == "mamba2" else 0
-    numbers = sum(b.d_inner * (b.d_state + held) + beside * b.d_state for b in blocks)
-    return obstructions.Capacity(channels, len(blocks), numbers, columns + held, beside * columns, columns)
+    shared = held * max((b.convolved - b.d_inner for b in blocks), default=0)
+    numbers = sum(b.carried(held) for b in blocks)
+    return obstructions.Capacity(channels, len(blocks), numbers, columns + held, shared, columns)
 
 
 def _paper_bound(construction: CircuitFamily) -> str:

@@ -74,6 +74,9 @@ def test_two_circuits_of_other_names_are_composed(tmp_path):
     assert json.loads(done.stdout)["circuit"] == "count+induction"
     assert invoke("verify", out, "--samples", 20).exit_code == 0
     assert invoke("prove", out).exit_code == 0
+    told = invoke("compose", f"{program}:counts", f"{program}:follows", "--out", out, "--samples", 4, "--force")
+    said = " ".join(told.stdout.split())  # nothing was proved yet, and `edit-distance lis` is not
+    assert said.endswith(f"`construct prove {out}` says whether it is proved"), said
 
 
 def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):

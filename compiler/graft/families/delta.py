@@ -73,8 +73,8 @@ class DeltaHost(HostFamily):
     def unsuited(self, host, d_model):
         if not is_exact(host.d_model, d_model):
             return (
-                f"where the host's lanes stand times √({d_model}/{host.d_model}), which must be a power of two; take 4^k "
-                "times the host's width"
+                f"where the host's lanes stand times √({d_model}/{host.d_model}), which must be a power of two; take "
+                "4^k times the host's width"
             )
         return super().unsuited(host, d_model)
 
