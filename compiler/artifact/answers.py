@@ -200,8 +200,10 @@ def answers_text(answers: Answers) -> str:
     return json.dumps(head, ensure_ascii=False, indent=1)[:-2] + f',\n "sequences": [\n  {listed}\n ]\n}}\n'
 
 
-def read_answers(path: Path, letters: tuple[str, ...]) -> Answers:
-    """The content of an answers.json; CheckpointError, one sentence, where it does not fit the circuit's letters."""
+def read_answers(path: Path, letters: tuple[str, ...], most: int | None = None) -> Answers:
+    """The content of an answers.json; CheckpointError, one sentence, where it does not fit the circuit's letters, and
+    where it asks nothing. most: tokens that the promise lets a sequence have, None where none is too long.
+    """
     found = parse(Answers, read_json(path), path.name)
     if found.version != VERSION:
         raise CheckpointError(f"{path.name} has version {found.version}, expected {VERSION}.")
@@ -216,4 +218,13 @@ def read_answers(path: Path, letters: tuple[str, ...]) -> Answers:
             raise CheckpointError(
                 f"{path.name}: sequences[{i}] names {shown(odd[0])}, and the circuit has no such token."
             )
+        if most is not None and len(asked.tokens) > most:
+            raise CheckpointError(
+                f"{path.name}: sequences[{i}] has {len(asked.tokens)} tokens, and the promise is for at most {most:,}."
+            )
+    if not found.questions:
+        raise CheckpointError(
+            f"{path.name}: sequences asks nothing: "
+            + ("every answer in it is null." if found.sequences else "it is an empty list.")
+        )
     return found

@@ -42,7 +42,8 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: in
     if circuit.language is None:
         raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
     if isinstance(manifest, Manifest):  # an export has neither
-        answers = None if manifest.answers is None else read_answers(directory / ANSWERS, circuit.alphabet.tokens)
+        letters, most = circuit.alphabet.tokens, circuit.language.max_length
+        answers = None if manifest.answers is None else read_answers(directory / ANSWERS, letters, most)
         asked |= {"stated": manifest.task, "answers": answers}
     else:
         asked |= {"stated_in": RECORD}

@@ -143,7 +143,7 @@ def test_a_resealed_claim_is_found(key: str, checkpoint: Path) -> None:
     manifest = manifest_content(checkpoint)
     changed = {
         "lanes": ["x", *manifest["lanes"][1:]],
-        "blocks": [],
+        "blocks": [block | {"channels": ["x", *block["channels"][1:]]} for block in manifest["blocks"]],
         "sizes": manifest["sizes"] | {"parameters": 1},
         "promise": manifest["promise"] | {"length": 10**6},
         "arch": "s4d" if "mqar" in checkpoint.name else "mamba2",

@@ -88,7 +88,7 @@ def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
     graft = ("graft", str(directory), "induction-heads", "--out")
     for arguments, words in (
         ((*graft, str(full)), "no grafted model"),
-        ((*graft, str(tmp_path / "o"), "--width", "70"), "the least that holds them"),
+        ((*graft, str(tmp_path / "o"), "--width", "70"), "the least width that holds them"),
         ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "list.json")), "must hold an object"),
         ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "far.json")), "no token of the host"),
         (("graft", str(tmp_path), "induction-heads", "--out", str(tmp_path / "o")), "config.json"),
