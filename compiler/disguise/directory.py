@@ -101,7 +101,9 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
 
 @dataclass(frozen=True)
 class NoiseRecord:
-    """What was measured of a model with noise before it was written; `lead` or `unproved`: what the checker said."""
+    """What was measured of a model with noise before it was written, on so many samples of a task; `lead` or
+    `unproved`: what the checker said.
+    """
 
     epsilon: float
     answers: int
@@ -112,6 +114,7 @@ class NoiseRecord:
     where: Literal["all", "head"] = "all"
     lead: float | None = None
     unproved: str | None = None
+    samples: int | None = None
 
 
 @dataclass(frozen=True)
@@ -162,9 +165,15 @@ def said_of_noise(noise: Mapping[str, Any]) -> str:
         proved = f"nothing of it is proved for other inputs{why}"
     where = WHERE[noise.get("where", "all")]
     return (
-        f"noise {noise['epsilon']:g} in {where}; on {share} of its tasks {noise['right']:,} of {noise['answers']:,} "
-        f"answers are right, the logit of a letter is off by {at_most(noise['largest_change'])} or less; {proved}"
+        f"noise of up to {at_most(noise['epsilon'])} in {where}; on {share} of its tasks "
+        f"{noise['right']:,} of {noise['answers']:,} answers are right, the logit of a letter is off by "
+        f"{at_most(noise['largest_change'])} or less; {proved}"
     )
+
+
+def as_recorded(noise: Mapping[str, Any]) -> str:
+    """The same of a record that was compared with nothing."""
+    return f"Its maker recorded, and nothing here has compared: {said_of_noise(noise)}"
 
 
 def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping[str, Any] | None) -> dict[str, Any]:

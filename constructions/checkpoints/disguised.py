@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 
 from compiler.artifact.artifact import Artifact
@@ -22,6 +21,7 @@ from compiler.artifact.save import checkpoint_texts
 from compiler.artifact.weights_file import read_tensors
 from compiler.disguise.directory import (
     TEXTS,
+    as_recorded,
     noise_of,
     read_disguised,
     said_of_noise,
@@ -39,15 +39,9 @@ from compiler.targets.family import HEAD
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import promise_of, proof_of, verdict_of
+from constructions.checkpoints.noisy import batches_of, lead_with_noise, measured_noise, noise_anew, with_tensors
 from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
-from verify.checker.arithmetic.model import prove_arithmetic
-from verify.checker.arithmetic.perturbed import lead_of
 from verify.checker.check import Verdict, check
-from verify.checker.files import in_memory
-from verify.checker.formats import Rejected
-from verify.checker.values.values import below
-from verify.samples import EXHAUSTIVE_LIMIT, Cost, chosen_batches
-from verify.tasks.task import IGNORED, Batch
 
 ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,), (COLUMNS, LANES))}
 """What is left out of a level, in this order, until the checker proves what it proves of the plain weights."""
@@ -104,55 +98,12 @@ def disguise_checkpoint(
         step = noise(found.tensors, epsilon, seed, where)
         exact, noisy = found.tensors, applied([step], found.tensors)
         found = replace(found, steps=[*found.steps, step], tensors=noisy)
-        measured = {"epsilon": epsilon, "where": where} | _measured(built, found, samples)
+        measured = {"epsilon": epsilon, "where": where, "samples": samples}
+        measured |= measured_noise(built, with_tensors(built, noisy), samples)
         if where == "head" and proof is not None:
             measured |= lead_with_noise(built.model.config, exact, noisy, promise_of(built), proof)
     key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured)
     return Disguised(found, key, proof, left_out, logits, sequences, measured)
-
-
-def lead_with_noise(
-    config: dict[str, Any], exact: Tensors, noisy: Tensors, promise: dict[str, Any], proof: Verdict
-) -> dict[str, Any]:
-    """The least lead of the right letter with noise in the head, {"lead": x}, or why none is proved, {"unproved": …}.
-
-    proof: the verdict on the exact weights.
-    """
-    if not proof.accepted or proof.task is not None or proof.margin is None:
-        return {"unproved": "of the exact weights no lead of the right letter is proved"}
-    try:
-        checkpoint = in_memory(config, exact, promise)
-        head = in_memory(config, noisy, promise).tensors[HEAD]
-        lead = lead_of(prove_arithmetic(checkpoint), head, proof.margin, checkpoint.language.tokens)
-    except Rejected as reason:
-        return {"unproved": str(reason)}
-    return {"lead": below(lead)}
-
-
-@torch.no_grad()
-def _measured(built: Built, found: Disguise, samples: int) -> dict[str, Any]:
-    """What is known of a model with noise: how many answers are right, and how far its logits are off.
-
-    The right answers are those of the tasks; where nobody has said any, the letters that alone score highest without
-    noise. every_sequence: whether all sequences of the tasks were run.
-    """
-    plain, other = built.stack(), with_tensors(built, found.tensors).stack()
-    letters = built.compiled.source.alphabet.size
-    answers = right = sequences = 0
-    change = 0.0
-    for batch in _batches(built, samples):
-        tokens = torch.as_tensor(batch.tokens)
-        one, two = plain(tokens).double().numpy(), other(tokens).double().numpy()
-        wanted = np.where((one == one.max(-1, keepdims=True)).sum(-1) == 1, one.argmax(-1), IGNORED)
-        if (batch.labels != IGNORED).any():
-            wanted = batch.labels
-        asked = wanted != IGNORED
-        answers, right = answers + int(asked.sum()), right + int((two.argmax(-1) == wanted)[asked].sum())
-        sequences, change = sequences + len(tokens), max(change, float(np.abs(two - one)[..., :letters].max()))
-    every = all(task.exhaustive_count() <= EXHAUSTIVE_LIMIT for task in built.construction.tasks())
-    return {
-        "answers": answers, "right": right, "sequences": sequences, "every_sequence": every, "largest_change": change,
-    }  # fmt: skip
 
 
 def _proved(built: Built, level: int, seed: int, certify: bool) -> tuple[Disguise, Verdict | None, dict[str, str]]:
@@ -176,30 +127,17 @@ def _proved(built: Built, level: int, seed: int, certify: bool) -> tuple[Disguis
     )
 
 
-def with_tensors(built: Built, tensors: Tensors) -> Built:
-    """The same construction with these weights in the place of its own."""
-    found = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
-    return replace(built, model=replace(built.model, tensors=found))
-
-
 def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
     """How many logits, on how many sequences of its tasks, are the same bits; DisguiseError where one is not."""
     plain, other = built.stack(), with_tensors(built, found.tensors).stack()
     logits = sequences = 0
-    for batch in _batches(built, samples):
+    for batch in batches_of(built, samples):
         tokens = torch.as_tensor(batch.tokens)
         one, two = plain(tokens).float(), other(tokens).float()
         if not torch.equal(one.view(torch.int32), two.view(torch.int32)):
             raise DisguiseError("a logit of the disguised model differs from the plain one's, so nothing was written.")
         logits, sequences = logits + one.numel(), sequences + len(tokens)
     return logits, sequences
-
-
-def _batches(built: Built, samples: int) -> Iterator[Batch]:
-    """Sequences of every task of a construction."""
-    cost, hard = Cost(built.compiled.source.alphabet.size), built.construction.promise() != "random"
-    for task in built.construction.tasks():
-        yield from chosen_batches(task, "auto", samples, built.construction.seed + 1, cost, hard).batches
 
 
 def verify_disguised(
@@ -228,19 +166,21 @@ def verify_disguised(
     known = noise_of(directory)
     if known is not None:
         if key is None:
-            raise DisguiseError(f"{directory} has {said_of_noise(known)}; --key FILE verifies it without its noise.")
+            raise DisguiseError(f"{directory} has noise. {as_recorded(known)}. --key FILE compares that, and the rest.")
         if transformers:
             raise ValueError(
                 "--runtime transformers: it reads the weights with their noise, and nothing is exact of these."
             )
         if not complaints:
+            known, differing = noise_anew(built, key, tensors, known)
+            complaints += differing
             tensors = key.plain(tensors)
     run = with_tensors(built, tensors)
     stack = run.stack()
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
-    said = "" if known is None else said_of_noise(known)
+    said = "" if known is None else as_recorded(known) if complaints else f"As they stand: {said_of_noise(known)}"
     complaints = [f"the disguised checkpoint: {c}" for c in complaints]
     return Finding(run, stack, complaints, None, results, proof_of(run), noise=said)
 

@@ -90,7 +90,7 @@ def show_report(report: dict) -> None:
     name = report.get("construction") or report["circuit"]
     console.print(Text.assemble((name, BOLD), f"  {report.get('theorem') or OWN}"))
     if report.get("noise"):
-        console.print(f"What follows is so without the noise in its weights. As they stand: {report['noise']}.")
+        console.print(f"What follows is so without the noise in its weights. {report['noise']}.")
     console.print(_sizes_table(report))
     console.print(_size_words(bool(report["sizes"]["packaged"])))
     if report.get("bound") and report.get("bound_source"):

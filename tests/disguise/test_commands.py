@@ -15,6 +15,7 @@ from compiler import CheckpointError, load
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import file_hash, is_disguised, text_hash
+from compiler.disguise.errors import DisguiseError
 from constructions.command.cli import command_line
 from tests.spread import some
 
@@ -174,11 +175,29 @@ def test_what_is_so_without_noise_is_said_to_be(noisy, capsys):
     capsys.readouterr()
     assert run("verify", noisy[0], "--key", noisy[1], "--samples", 20) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "What follows is so without the noise in its weights. As they stand: noise 0.5 in every weight; on" in said
+    assert "What follows is so without the noise in its weights. As they stand: noise of up to 0.4" in said
     assert run("verify", noisy[0], "--key", noisy[1], "--samples", 20, "--json") == 0
     assert "answers are right, the logit of a letter is off by" in json.loads(capsys.readouterr().out)["noise"]
     with pytest.raises(ValueError, match="it reads the weights with their noise"):
         run("verify", noisy[0], "--key", noisy[1], "--runtime", "transformers")
+
+
+_FORGED = {"epsilon": 1e-9, "answers": 10**6, "right": 10**6, "sequences": 10**6, "largest_change": 0.0, "lead": 6e7}
+
+
+@pytest.mark.parametrize("entry", [*_FORGED, "where"])
+def test_a_record_of_noise_is_compared_with_what_is_measured(entry, noisy, tmp_path, capsys):
+    """Nothing of the record is repeated as so: not with the key, and not without."""
+    directory = Path(shutil.copytree(noisy[0], tmp_path / "noisy"))
+    forged = {"where": "head"} if entry == "where" else {entry: _FORGED[entry]}
+    retold(directory, lambda content: content["disguise"]["noise"].update(forged))
+    capsys.readouterr()
+    assert run("verify", directory, "--key", noisy[1], "--samples", 20) == 1
+    found = capsys.readouterr()
+    assert f"construction.json: disguise.noise.{entry} is " in found.err
+    assert "Its maker recorded, and nothing here has compared: noise" in " ".join(found.out.split())
+    with pytest.raises(DisguiseError, match="has noise. Its maker recorded, and nothing here has compared: noise"):
+        run("verify", directory)
 
 
 @pytest.mark.parametrize("told", [None, "x", {"level": "1"}, {"level": 1, "noise": 0}, {"level": 1, "noise": {}}])
