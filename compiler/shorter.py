@@ -9,17 +9,41 @@ from math import isqrt
 
 from compiler.errors import CompileError, TooLong
 from compiler.language.circuit import Circuit
-from compiler.language.input_language import LARGEST_LENGTH
+from compiler.language.input_language import LARGEST_LENGTH, Edge, InputLanguage
 
 NONE = "no shorter max_length would do, so make numbers smaller"
 _MOST, _WORK, _OF_A_STREAM = 12, 10_000, 20  # tries; widths of streams in all of them; and what a stream adds
 
 
 def at_length(circuit: Circuit, length: int) -> Circuit:
-    """The same circuit, promised for sequences of at most this length."""
+    """The same circuit, promised for sequences of at most this length; ValueError where no whole one is so short."""
     if circuit.language is None:
         return replace(circuit, length=length)
+    least = least_length(circuit.language, circuit.end)
+    if length < least:
+        raise ValueError(f"max_length is {length}, and the shortest sequence that is whole has {least} tokens")
     return replace(circuit, language=replace(circuit.language, max_length=length))
+
+
+def least_length(language: InputLanguage, end: str | None) -> int:
+    """How many tokens a path has at least that comes to `end`, or else to a whole prompt; 1 where nobody says.
+
+    What a path needs for other reasons, such as an entry for each cell of a table, the language does not tell.
+    """
+    last = frozenset() if end is None else frozenset(language.alphabet.ids([end]))
+    whole = lambda edge: bool(edge.tokens & last) if last else edge.target == language.asked
+    leaving: dict[str, list[Edge]] = {}
+    for edge in language.edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    reached, seen, length = {language.start}, {language.start}, 1
+    while reached:
+        edges = [edge for state in reached for edge in leaving.get(state, ()) if edge.tokens]
+        if any(map(whole, edges)):
+            return length
+        reached = {edge.target for edge in edges} - seen
+        seen |= reached
+        length += 1
+    return 1
 
 
 def fits(length: int) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from compiler.digits import at_most
 from constructions.polynomials.degree_gap import attention_degree, s6_degree
 from constructions.polynomials.polynomial import build, build_monomial
 from constructions.polynomials.polynomial_expression import parse_polynomial
@@ -102,7 +103,7 @@ def degrees_table() -> str:
     for n in DEGREES:
         model = build_on_mamba(parse_polynomial(f"x1**{n}"))
         row = measured(model, SAMPLES, 0)
-        bound = model.forward_error(np.ones(1), lost=0.0)
+        bound = float(at_most(model.forward_error(np.ones(1), lost=0.0), 2))
         cells = [str(n), str(len(model.compiled.blocks)), _below(row["largest_relative_error"]), f"{bound:.1e}"]
         lines.append("| " + " | ".join([*cells, f"{row['inputs_that_underflow']} of {SAMPLES}"]) + " |")
     return "\n".join(lines)

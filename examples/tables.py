@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from compiler.artifact.package import bare, bare_sizes
+from compiler.digits import at_most
 from compiler.driver import compile
 from compiler.language.codebook import balanced, balanced_length, drawn
 from constructions.checkpoints.artifact import module_scores
@@ -95,6 +96,11 @@ def keep_nth() -> str:
     return markdown(["n", "arch", "bound d · d_inner · N · layers", "built", "accuracy"], rows)
 
 
+def upward(bound: float, digits: int) -> float:
+    """The least number of so many digits that the bound is within."""
+    return float(at_most(bound, digits))
+
+
 def haar_errors() -> str:
     """Theorem 1: the errors of ψ(2,1) against |w|."""
     rows = [
@@ -102,7 +108,7 @@ def haar_errors() -> str:
             f"{r['slope']:g}",
             f"{r['neighbourhood']:.3f}",
             f"{r['error']:.1e}",
-            f"{r['bound']:.1e}",
+            f"{upward(r['bound'], 2):.1e}",
             f"{r['grid_error']:.1e}" if r["grid_error"] else "0",
         ]
         for r in theorem_report()["rows"]
@@ -213,10 +219,14 @@ def gadgets_on_integers() -> str:
     return markdown(["Lemma", "word", "blocks", "channels", "cases", "wrong"], told)
 
 
+def bound_of(row: dict) -> str:
+    return f"{upward(row['bound'], 1):.0e}"
+
+
 def gadgets_on_reals() -> str:
     """The same on real numbers of at most 1, errors beside their bounds."""
     rows = [lemmas.on_reals(word, 10_000) for word in lemmas.ON_REALS]
-    told = [[row["lemma"], row["word"], row["blocks"], f"{row['error']:.0e}", f"{row['bound']:.0e}"] for row in rows]
+    told = [[row["lemma"], row["word"], row["blocks"], f"{row['error']:.0e}", bound_of(row)] for row in rows]
     return markdown(["Lemma", "word", "blocks", "largest error", "bound"], told)
 
 
@@ -230,7 +240,7 @@ def silu_products() -> str:
             f"{row['of_epsilon']:g}" if row["of_epsilon"] else "–",
             f"{row['error']:.0e}",
             {None: "–", True: "yes", False: "no"}[row["within"]],
-            f"{row['bound']:.0e}",
+            bound_of(row),
         ]
         for row in kept
     ]
@@ -246,9 +256,9 @@ def copy_by_decay() -> str:
             row["instances"],
             row["violations"],
             f"{row['largest_error']:.2f}",
-            f"{row['largest_bound']:.2f}",
+            f"{upward(row['largest_bound'], 3):.2f}",
         ]
-        + [f"{row['tightness']:.3f}", f"{row['module_off']:.0e}", f"{row['module_bound']:.0e}"]
+        + [f"{row['tightness']:.3f}", f"{row['module_off']:.0e}", f"{upward(row['module_bound'], 1):.0e}"]
         for row in rows
     ]
     head = ["decay", "instances", "violations", "largest error", "largest bound", "largest share of the bound"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -158,6 +159,29 @@ def _compare(names: list[str], answers: list[str | None], scores: np.ndarray, le
             )
 
 
+def check_claim(claim: Mapping[str, Any], answers: Answers, letters: tuple[str, ...]) -> None:
+    """CheckpointError where the task that a function claims to be answers otherwise than it did. A claim of a form that
+    the checker does not know is only repeated, and proves nothing.
+    """
+    from verify.checker.formats import Rejected
+    from verify.checker.tasks.task import read_task
+
+    try:
+        rule = read_task(json.loads(json.dumps(claim)), letters).task
+    except (Rejected, TypeError, ValueError):
+        return
+    ids = {name: i for i, name in enumerate(letters)}
+    for asked in answers.sequences:
+        claimed = rule.answers([ids[name] for name in asked.tokens])
+        for t, (answer, said) in enumerate(zip(asked.answers, claimed, strict=True)):
+            other = None if said is None else letters[said]
+            if other != answer:
+                raise CheckpointError(
+                    f"on {' '.join(asked.tokens[: t + 1])}: the task {answers.function} answers {answer!r}, and what it"
+                    f" claims to be answers {other!r}; nothing is saved."
+                )
+
+
 def _name(task: Task) -> str:
     name = getattr(task, "__name__", None)
     return one_line(name) if isinstance(name, str) and name.strip() else type(task).__name__
@@ -176,8 +200,10 @@ def answers_text(answers: Answers) -> str:
     return json.dumps(head, ensure_ascii=False, indent=1)[:-2] + f',\n "sequences": [\n  {listed}\n ]\n}}\n'
 
 
-def read_answers(path: Path, letters: tuple[str, ...]) -> Answers:
-    """The content of an answers.json; CheckpointError, one sentence, where it does not fit the circuit's letters."""
+def read_answers(path: Path, letters: tuple[str, ...], most: int | None = None) -> Answers:
+    """The content of an answers.json; CheckpointError, one sentence, where it does not fit the circuit's letters, and
+    where it asks nothing. most: tokens that the promise lets a sequence have, None where none is too long.
+    """
     found = parse(Answers, read_json(path), path.name)
     if found.version != VERSION:
         raise CheckpointError(f"{path.name} has version {found.version}, expected {VERSION}.")
@@ -192,4 +218,13 @@ def read_answers(path: Path, letters: tuple[str, ...]) -> Answers:
             raise CheckpointError(
                 f"{path.name}: sequences[{i}] names {shown(odd[0])}, and the circuit has no such token."
             )
+        if most is not None and len(asked.tokens) > most:
+            raise CheckpointError(
+                f"{path.name}: sequences[{i}] has {len(asked.tokens)} tokens, and the promise is for at most {most:,}."
+            )
+    if not found.questions:
+        raise CheckpointError(
+            f"{path.name}: sequences asks nothing: "
+            + ("every answer in it is null." if found.sequences else "it is an empty list.")
+        )
     return found

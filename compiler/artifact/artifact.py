@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.answers import Answers, Task, record, task_function
+from compiler.artifact.answers import Answers, Task, check_claim, record, task_function
 from compiler.artifact.config import cuda_limits
 from compiler.artifact.numbers_config import NumberInput, numbers_example
 from compiler.artifact.numeric import NumericModel, numeric_model
@@ -63,6 +63,8 @@ class Artifact:
             function = task_function(asked)
             answers, claim = record(compiled, function), getattr(function, "claim", None)
             stated = {} if claim is None else {"task": dict(claim) | {"end": compiled.source.end}}
+            if stated:
+                check_claim(stated["task"], answers, compiled.source.token_language.alphabet.tokens)
         compiled = savable(compiled)
         return cls(compiled, packaged(compiled), stated, answers)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from compiler.artifact.consistent import check_consistent
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CIRCUIT, GRAPH, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, check_size, read_json, shown
@@ -100,6 +101,21 @@ class SizesRecord:
 
 
 @dataclass(frozen=True)
+class CodesRecord:
+    """How random key codes were drawn, and what the failure law says of these; null where nothing was asked of them."""
+
+    size: int
+    length: int
+    epsilon: float | None
+    coherence: float
+    seed: int
+    draws: int
+    kind: str
+    expected_failure: float
+    sets: int
+
+
+@dataclass(frozen=True)
 class GuaranteeRecord:
     """What a construction says of its answers, and the proof if there is one."""
 
@@ -109,7 +125,7 @@ class GuaranteeRecord:
     certificate: dict[str, Any] | None
     proof: str
     domain: str
-    codes: dict[str, Any] | None = field(default=None, kw_only=True)  # of random key codes: how they were drawn
+    codes: CodesRecord | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -135,11 +151,19 @@ class FormRecord(RunRecord):
 
 
 @dataclass(frozen=True)
+class FailureRecord:
+    """The measured rate of wrong answers, and its interval: two numbers."""
+
+    rate: float
+    interval: list[float]
+
+
+@dataclass(frozen=True)
 class VerificationRecord(FormRecord):
     """The language model's results, and those of the bare form."""
 
     bare: FormRecord | None = None
-    failure: dict[str, Any] | None = None  # of a promise for most answers: the measured rate and its interval
+    failure: FailureRecord | None = None  # of a promise for most answers
 
 
 @dataclass(frozen=True)
@@ -235,7 +259,7 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
     actual = _self_hash({key: value for key, value in content.items() if key != "sha256"})
     if claimed != actual:
         raise CheckpointError(f"{path} was altered: its content has SHA-256 {actual}, expected {shown(claimed, 80)}.")
-    parse(Manifest, content, MANIFEST)
+    check_consistent(parse(Manifest, content, MANIFEST))
     return content
 
 

@@ -21,7 +21,7 @@ as the stream's root mean square stays below LOUDEST = 2^20.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from compiler.analysis.affine_form import ONE
 from compiler.compiled import Compiled
 from compiler.digits import at_most
 from compiler.driver import compile
-from compiler.exactness.ballast import choose_ballast, with_constant_channels
+from compiler.exactness.ballast import Ballast, choose_ballast, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.bound import loudest_score
 from compiler.graft.errors import GraftError
@@ -49,7 +49,6 @@ from compiler.language.circuit import Circuit
 
 _LARGEST_SCALE = 2.0**90  # of κ: scores stay finite beside a stream of 2^-10
 _LARGEST_LANE = 2.0**24  # of a number that is exact in float32, in steps of at most 1
-_LARGEST_LEVEL = 2.0**80  # of K: K/FAINT and K² D stay far inside of float32
 
 
 def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
@@ -73,18 +72,17 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
             "the host holds a circuit already, whose faint lanes no second one may scale; unite them by union or "
             "`construct compose`, and put them in as one."
         )
-    squared = _largest_square(host.get_input_embeddings().weight) * family.scale(own, wide) ** 2
+    length = _largest_square(host.get_input_embeddings().weight) ** 0.5
     epsilons = family.wide_epsilons(host.config, own, wide)
-    epsilon = epsilons[family.epsilons[0]]
-    beside = np.append(FAINTEST_SEEN * bounds, [squared**0.5, (epsilon * wide.d_model) ** 0.5])
-    ballast = choose_ballast(wide.d_model, beside, compiled.context.format)
-    if ballast.level > _LARGEST_LEVEL:
-        raise GraftError(
-            f"the host's embedding has a row of length {squared**0.5:.3g}, beside which the norms would need a ballast "
-            f"of {ballast.level:.3g}; at most {_LARGEST_LEVEL:.3g} is possible, so scale the embedding down."
-        )
-    faint = faint_level(compiled, bounds, ballast.level)
-    _check_heard(norm_shrinks(heard(faint, bounds), wide.d_model, epsilon), faint, bounds)
+
+    def levels(row: float) -> tuple[Ballast, float]:
+        return _levels(compiled, bounds, wide.d_model, row * family.scale(own, wide), epsilons[family.epsilons[0]])
+
+    try:
+        ballast, faint = levels(length)
+    except ValueError:
+        levels(0.0)  # fails where the circuit is too loud or too fine beside any host, in its own words
+        raise GraftError(_too_loud(length, levels)) from None
     lanes = tuple(factor * ballast.level for factor in ballast.factors)
     blocks = tuple(_widened_taps(block, wide.d_conv) for block in _with_ballast(compiled, lanes))
     letters = compiled.head[: circuit.token_alphabet.size - 1]
@@ -92,6 +90,37 @@ def plan(host: Any, circuit: Circuit, dtype: str, width: int | None) -> Plan:
     terms = int(np.diff(letters.indptr).max(initial=0))
     scale = _scale(family, host, compiled)
     return Plan(compiled, blocks, own, wide, ballast, faint, scale, bounds, reach, terms, epsilons, family)
+
+
+def _levels(compiled: Compiled, bounds: np.ndarray, width: int, row: float, epsilon: float) -> tuple[Ballast, float]:
+    """(the ballast of the circuit's norms, the level of its lanes) beside an embedding whose rows are at most so long
+    in the stream. CompileError or GraftError where there is none.
+    """
+    beside = np.append(FAINTEST_SEEN * bounds, [row, (epsilon * width) ** 0.5])
+    ballast = choose_ballast(width, beside, compiled.context.format)
+    faint = faint_level(compiled, bounds, ballast.level)
+    _check_heard(norm_shrinks(heard(faint, bounds), width, epsilon), faint, bounds)
+    return ballast, faint
+
+
+def _too_loud(length: float, levels: Callable[[float], object]) -> str:
+    """What to do where a host's embedding leaves the circuit no room, and a shorter one would. levels: of a length."""
+    factor = 2.0
+    while not _passes(levels, length / factor):
+        factor *= 2
+    return (
+        f"the host's embedding has a row of length {length:.3g}, and float32 has no room for a ballast of the norms "
+        f"beside it from which the circuit can be read; scale the embedding down, to 1/{int(factor)} of what it is, or "
+        f"{BRANCH}."
+    )
+
+
+def _passes(levels: Callable[[float], object], length: float) -> bool:
+    try:
+        levels(length)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_heard(change: float, faint: float, bounds: np.ndarray) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from compiler.exactness.ballast import squares
 from compiler.graft.errors import GraftError
-from compiler.graft.families.family import HostFamily, mean_is_exact
+from compiler.graft.families.family import BRANCH, NO_ROOM, HostFamily
 from compiler.graft.widths import Widths
 from compiler.ir.block import SelectiveBlock
 
@@ -26,11 +26,22 @@ class Room:
     blocks: Sequence[SelectiveBlock]
     n_lanes: int
 
-    def is_in(self, wide: int) -> bool:
-        """Room in a stream of this d_model and in every mixer, and a mean that is exact."""
-        if self.host.d_model + self.n_lanes + len(squares(wide)) > wide or not mean_is_exact(wide):
-            return False
-        return self.family.fits(self.host, self.blocks, self.n_lanes, self.expand * wide)
+    def refusal(self, wide: int) -> str | None:
+        """Why a stream of this d_model will not do, as the end of "width is 47, …"; None where it does."""
+        if wide > MOST_WIDTH:
+            return f"beyond {MOST_WIDTH}"
+        if self.host.d_model + self.n_lanes >= wide:
+            return NO_ROOM
+        unsuited = self.family.unsuited(self.host, wide)
+        if unsuited is not None:
+            return unsuited
+        if self.host.d_model + self.n_lanes + len(squares(wide)) > wide:
+            return NO_ROOM
+        return self.family.misfit(self.host, self.blocks, self.n_lanes, self.expand * wide)
+
+    def first(self, widths: Iterable[int]) -> int | None:
+        """The first of these that does."""
+        return next((wide for wide in widths if self.refusal(wide) is None), None)
 
     @property
     def expand(self) -> int:
@@ -42,7 +53,7 @@ def wide_sizes(
 ) -> Widths:
     """The sizes of the direct sum: maxima of both, in the least d_model = 4^k · (host's d_model) that has room.
 
-    width: another d_model, which must have room too. GraftError names the least that would do.
+    width: another d_model, which must do too. GraftError says why it does not, and names the nearest that do.
     """
     host = family.widths(config)
     room = Room(family, host, blocks, n_lanes)
@@ -53,17 +64,32 @@ def wide_sizes(
 
 def _least(room: Room) -> int:
     wide = 4 * room.host.d_model
-    while not room.is_in(wide):
+    while (reason := room.refusal(wide)) is not None:
+        if 4 * wide > MOST_WIDTH:
+            raise GraftError(
+                f"no d_model of 4^k times the host's {room.host.d_model} will do: the largest is {wide}, {reason}; "
+                f"{_others(room, wide)}, or {BRANCH}."
+            )
         wide *= 4
-        if wide > MOST_WIDTH:
-            raise GraftError(f"host and circuit would need a d_model beyond {MOST_WIDTH}; take a smaller circuit.")
     return wide
 
 
 def _checked(room: Room, width: int) -> int:
-    if width > MOST_WIDTH or not room.is_in(width):
-        least = next((w for w in range(room.host.d_model + room.n_lanes, MOST_WIDTH) if room.is_in(w)), None)
-        raise GraftError(
-            f"width is {width}, and host and circuit do not fit into it; the least that holds them is {least}."
-        )
+    reason = room.refusal(width)
+    if reason is not None:
+        raise GraftError(f"width is {width}, {reason}; {_others(room, width)}.")
     return width
+
+
+def _others(room: Room, width: int) -> str:
+    """The widths nearest to this one that will do."""
+    least = room.first(range(room.host.d_model + room.n_lanes, MOST_WIDTH + 1))
+    if least is None:
+        return f"no width up to {MOST_WIDTH} will do"
+    if least > width:
+        return f"the least width that holds them is {least}"
+    below = room.first(range(min(width - 1, MOST_WIDTH), least - 1, -1))
+    above = room.first(range(width + 1, MOST_WIDTH + 1))
+    if above is None:
+        return f"the largest width that will do is {below}"
+    return f"the nearest widths that will do are {below} and {above}"

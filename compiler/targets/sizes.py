@@ -13,6 +13,15 @@ class Sizes:
     d_inner: int
     d_state: int
 
+    @property
+    def convolved(self) -> int:
+        """How many channels the convolution holds: d_inner, and of some mixers also what reads and writes the state."""
+        return self.d_inner
+
+    def carried(self, taps: int) -> int:
+        """How many numbers go from one position to the next: the state, and so many positions of the convolution."""
+        return self.d_inner * self.d_state + taps * self.convolved
+
     def with_inner(self, d_inner: int) -> Sizes:
         return replace(self, d_inner=d_inner)
 

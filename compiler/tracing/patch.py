@@ -72,9 +72,11 @@ class Patch:
         outside: list[str] = []
         for change in self.changes:
             variable = change.variable
+            at = range(length) if change.positions is None else [self._at(p, length, change) for p in change.positions]
+            if not at:
+                continue  # set nowhere: neither a setting nor outside of anything
             empty = Setting(np.zeros((1, length), dtype=bool), np.zeros((1, length, variable.width)))
             setting = found.setdefault(variable, empty)
-            at = range(length) if change.positions is None else [self._at(p, length, change) for p in change.positions]
             numbers = change.numbers * len(at) if len(change.numbers) == 1 else change.numbers
             for position, values in zip(at, numbers, strict=True):
                 setting.where[0, position] = True

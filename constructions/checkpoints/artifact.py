@@ -243,14 +243,15 @@ def state_numbers(built: Built) -> dict[str, int]:
 def capacity(compiled: Compiled) -> obstructions.Capacity:
     """What the blocks have, at their least sizes: d_inner·d_state numbers and what each convolution holds.
 
-    Mamba-2 convolves its B and C as well, once for all channels.
+    Of a convolution the taps before the present position count: nothing else goes on to the next one. What it holds
+    besides the channels (B and C of Mamba-2) is not of one channel but of all.
     """
     blocks = bare_sizes(compiled)
     channels, columns = (max((getattr(b, name) for b in blocks), default=0) for name in ("d_inner", "d_state"))
     held = compiled.context.target.max_lag
-    beside = 2 * held if compiled.context.target.name == "mamba2" else 0
-    numbers = sum(b.d_inner * (b.d_state + held) + beside * b.d_state for b in blocks)
-    return obstructions.Capacity(channels, len(blocks), numbers, columns + held, beside * columns, columns)
+    shared = held * max((b.convolved - b.d_inner for b in blocks), default=0)
+    numbers = sum(b.carried(held) for b in blocks)
+    return obstructions.Capacity(channels, len(blocks), numbers, columns + held, shared, columns)
 
 
 def _paper_bound(construction: CircuitFamily) -> str:
@@ -266,7 +267,7 @@ def _domain(built: Built) -> str:
     if language is None:
         return _of_numbers(built)
     if not built.construction.registered:
-        return own_domain(_inputs(built)["inputs"], dtype, language.description)
+        return own_domain(_inputs(built)["inputs"], dtype, language.description, built.construction.stated_in)
     return f"{language.description}; {length_said(language_to_data(language)['length'])}, {dtype}"
 
 

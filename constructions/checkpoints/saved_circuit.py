@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from compiler.artifact.answers import Answers, read_answers
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CIRCUIT
+from compiler.artifact.files import ANSWERS, CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import Manifest
+from compiler.export.directory import RECORD
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
 from compiler.tracing.saved_variables import with_variables
 from constructions.command.display import OWN
 from constructions.construction import CircuitFamily, Construction, parameter
+from verify.checker.tasks.names import Stated
 from verify.tasks.answers import AuthorsAnswers
 from verify.tasks.numbers import AnyNumbers
+from verify.tasks.stated import StatedAnswers, stated_rule
 from verify.tasks.task import Task
 from verify.tasks.walks import Walks
 
@@ -38,8 +42,11 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: in
     if circuit.language is None:
         raise CheckpointError(f"{directory / CIRCUIT} has no input language, and a language model needs one.")
     if isinstance(manifest, Manifest):  # an export has neither
-        answers = None if manifest.answers is None else read_answers(directory / ANSWERS, circuit.alphabet.tokens)
+        letters, most = circuit.alphabet.tokens, circuit.language.max_length
+        answers = None if manifest.answers is None else read_answers(directory / ANSWERS, letters, most)
         asked |= {"stated": manifest.task, "answers": answers}
+    else:
+        asked |= {"stated_in": RECORD}
     return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype, **asked)
 
 
@@ -58,6 +65,7 @@ class OneOwn(CircuitFamily):
     )
 
     told_groups: int = parameter("groups of B and C", default=1, kw_only=True)
+    stated_in: str = parameter("the file that states its input language", default=MANIFEST, kw_only=True)
 
     @property
     def target(self) -> str:
@@ -91,8 +99,9 @@ class OneOwn(CircuitFamily):
 
 @dataclass(frozen=True)
 class SavedCircuit(OneOwn, Construction):
-    """Its tasks run the short strings of its input language and random walks, against the interpreter; and the
-    questions that its author's function was asked, where there is one.
+    """Its tasks run the short strings of its input language and random walks, against the interpreter, and ask the task
+    that it states, which is its author's word and nothing else; and the questions that its author's function was asked,
+    where there is one.
     """
 
     stated: dict[str, Any] | None = parameter("the task that its manifest states for the checker", default=None)
@@ -102,14 +111,20 @@ class SavedCircuit(OneOwn, Construction):
         return self.source.alphabet.size
 
     def promise(self) -> str:
-        return super().promise() if self.answers is None else "all"
+        return super().promise() if self.answers is None and self._rule is None else "all"
+
+    @cached_property
+    def _rule(self) -> Stated | None:
+        """The stated task as a program; None where none is stated, or in a form that the checker does not know."""
+        return None if self.stated is None else stated_rule(self.stated, self.source.alphabet.tokens)
 
     def asks(self) -> dict[str, Any] | None:
         return self.stated
 
     def tasks(self) -> list[Task]:
         told = [] if self.answers is None else [AuthorsAnswers(self.answers, self.source.alphabet.tokens)]
-        return [Walks(self.source.language), *told]
+        language = self.source.language
+        return [Walks(language) if self._rule is None else StatedAnswers(language, self._rule), *told]
 
 
 @dataclass(frozen=True)

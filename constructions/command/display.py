@@ -152,7 +152,7 @@ def _sizes_table(report: dict) -> Table:
     for name in ("d_model", "d_inner", "d_state", "layers"):
         stated = [str(bound.get(name, ""))] if bound else []
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
-        used = len(sizes["blocks"]) if name == "layers" else max(block[name] for block in sizes["blocks"])
+        used = len(sizes["blocks"]) if name == "layers" else max((block[name] for block in sizes["blocks"]), default=0)
         table.add_row(name, *stated, _beside(used, bound.get(name)), str(sizes[name]), *packaged)
     if "state" in bound and "state" in report:  # a manifest does not count the state
         held = [_beside(numbers, bound["state"]) for numbers in report["state"].values()]
@@ -193,7 +193,8 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield from error_lines(promise)
     asks = (guarantee["certificate"] or {}).get("asks")
     if asks:
-        yield f"task: {asks}"
+        proved = guarantee["certificate"].get("parts", {"task": True})["task"]
+        yield f"task: {asks}" if proved else f"task, stated and not proved: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         rate = f"{guarantee['expected_failure']:.3g}"
@@ -227,7 +228,7 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
     numbers = any("share_of_bound" in row for row in verification.get("tasks", {}).values())
     last = "of the bound" if numbers else "margin"
     table = Table("verified", "sequences", "answers" if numbers else "queries", "right", "bit-exact", last)
-    bare = verification.get("bare", {})
+    bare = verification.get("bare") or {}
     forms = [("bare", bare), ("language model", verification)] if packaged else [("bare", verification)]
     for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):

@@ -275,7 +275,7 @@ def compose(
     else:
         for name, row in rows.items():
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
-        console.print(f"checkpoint: {out}; `construct prove {out}` proves it")
+        console.print(f"checkpoint: {out}; `construct prove {out}` says whether it is proved")
     if not found.good:
         raise typer.Exit(1)
 

@@ -5,10 +5,10 @@ and channels that grow with √T each); and what Theorem 3 asks for literally, e
 place (linear in T), with one column for each, or with places in two digits. Beside them Transformers of stated sizes:
 their key-value cache, and of the smaller one the time of a token, from the matrices of its layers to its scores.
 
-The state is counted as d_inner·d_state and the window of the convolution, for every block at its least sizes, whether
-an entry is used or not. Each row says how its sizes were found: "measured" on a module that was built,
-"computed" where a dense module of that size fits no machine, by the polynomial through three built ones, which must
-give the fourth exactly; "stated" of a Transformer.
+The state is counted as d_inner·d_state and the window of the convolution (of Mamba-2 also that of B and C), for every
+block at its least sizes, whether an entry is used or not. Each row says how its sizes were found: "measured" on a
+module that was built, "computed" where a dense module of that size fits no machine, by the polynomial through three
+built ones, which must give the fourth exactly; "stated" of a Transformer.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _built(
     """The row of a module; columns: how many it may have, where that is more than CUDA kernels take."""
     made = compile(circuit, target, max_d_state=columns)
     stack = bare(made)
-    state = sum(size.d_inner * (size.d_state + size.d_conv) for size in bare_sizes(made))
+    state = sum(size.carried(size.d_conv) for size in bare_sizes(made))
     return {
         "model": name,
         "length": length,

@@ -10,6 +10,7 @@ from scipy import sparse
 from compiler.analysis.affine_form import ONE
 from compiler.artifact.manifest import Manifest, is_own
 from compiler.compiled import Compiled
+from compiler.digits import at_least
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import FORGET, rates
 from compiler.language.input_language import length_said
@@ -17,6 +18,7 @@ from compiler.language.language_said import language_said, own_domain
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.variables import Variable, Variables
 
+_RECORDED = "Recorded by its maker, not run for this page:"
 MOST_NUMBERS = 2_000_000  # entries of all matrices: a page of about 30 MB
 
 
@@ -102,12 +104,12 @@ def _tested(manifest: Manifest) -> list[str]:
             return [compared]
         return [
             compared,
-            f"Asked when it was saved: its author's {asked.questions:,} answers in {asked.sequences:,} sequences. All "
-            "were right.",
+            f"{_RECORDED} its author's {asked.questions:,} answers in {asked.sequences:,} sequences, all right.",
         ]
-    right = "" if found.accuracy is None else f", {found.accuracy:.6g} of them answered right"
+    right = "" if found.accuracy is None else f", {at_least(100 * found.accuracy, 6)} % of them answered right"
     return [
-        f"{found.sequences:,} sequences with {found.queries:,} questions{right}; {found.exact_sequences:,} bit-exact."
+        f"{_RECORDED} {found.sequences:,} sequences with {found.queries:,} questions{right}; "
+        f"{found.exact_sequences:,} bit-exact."
     ]
 
 

@@ -99,13 +99,11 @@ def _edges(
 def _of_twin(directory: Path, seed: int) -> Problem:
     """Components are the lanes behind block 1: those of variables are used, the free ones are not. Block 2 reads the
     variables, and the head does not, where the twin was trained to that."""
-    from compiler.artifact.manifest import Manifest
-    from compiler.artifact.schema import parse
-    from constructions.scoring.twins_saved import read_twin
+    from constructions.scoring.twins_saved import check_lanes, read_twin
 
     twin, manifest = read_twin(directory)
-    built = rebuilt(directory, parse(Manifest, manifest, MANIFEST), MANIFEST)
-    truth, one = Truth(built.compiled), np.eye(WIDTH)
+    truth, one = Truth(rebuilt(directory, manifest, MANIFEST).compiled), np.eye(WIDTH)
+    check_lanes(twin, truth)
     used = np.full(WIDTH, -1)
     used[twin.free] = 0
     used[[i for lanes in twin.lanes.values() for i in lanes]] = 1

@@ -82,8 +82,7 @@ def fresh(truth: Truth, seed: int) -> Twin:
         vocab_size=vocab, hidden_size=WIDTH, state_size=STATES, num_hidden_layers=BLOCKS, tie_word_embeddings=False,
         bos_token_id=None, eos_token_id=None, pad_token_id=None,
     )  # fmt: skip
-    places = np.random.default_rng(seed).permutation(WIDTH).tolist()
-    lanes = {name: sorted(places[LANES * i : LANES * (i + 1)]) for i, name in enumerate(truth.variables)}
+    lanes = lanes_of(truth, seed)
     used = LANES * len(lanes)
     if used + WIDTH // 4 > WIDTH:
         most = 3 * WIDTH // 4 // LANES
@@ -91,6 +90,12 @@ def fresh(truth: Truth, seed: int) -> Twin:
             f"{len(lanes)} variables need {used} of {WIDTH} lanes, and a twin has room for {most} variables."
         )
     return Twin(MambaForCausalLM(config), lanes, [], seed, 0)
+
+
+def lanes_of(truth: Truth, seed: int) -> dict[str, list[int]]:
+    """The lanes that are drawn for each variable."""
+    places = np.random.default_rng(seed).permutation(WIDTH).tolist()
+    return {name: sorted(places[LANES * i : LANES * (i + 1)]) for i, name in enumerate(truth.variables)}
 
 
 def behind_first(model: Any, ids: torch.Tensor) -> torch.Tensor:
@@ -115,7 +120,7 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
     """A twin, with its faithfulness measured. told: how many steps were done."""
     twin = fresh(truth, seed)
     model, names = twin.model.train(), list(truth.variables)
-    base, source = (truth.draw(POOL, LENGTH, 2 * seed + k) for k in (0, 1))
+    base, source = _pools(truth, seed)
     plain = truth.answers(base)
     swapped = {name: truth.pairs(name, base, source).answers for name in names}
     adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
@@ -133,7 +138,17 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
         rate.step()
         told(1)
     model.eval()
-    return Twin(model, twin.lanes, twin.rest, seed, steps, measured(truth, twin, {row.tobytes() for row in base}))
+    return Twin(model, twin.lanes, twin.rest, seed, steps, measured(truth, twin, seen_by(truth, seed)))
+
+
+def _pools(truth: Truth, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a twin is trained on: inputs, and others whose values theirs are exchanged with."""
+    return truth.draw(POOL, LENGTH, 2 * seed), truth.draw(POOL, LENGTH, 2 * seed + 1)
+
+
+def seen_by(truth: Truth, seed: int) -> set[bytes]:
+    """The inputs that a twin was trained on."""
+    return {row.tobytes() for row in _pools(truth, seed)[0]}
 
 
 def _loss(twin: Twin, name: str, base: np.ndarray, source: np.ndarray, wanted: np.ndarray) -> torch.Tensor:

@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CIRCUIT, MANIFEST
-from compiler.artifact.json_files import read_json
-from compiler.artifact.manifest import file_hash
+from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, MANIFEST, WEIGHTS
+from compiler.artifact.json_files import read_json, shown
+from compiler.artifact.manifest import Manifest, file_hash
 from compiler.artifact.place import check_place, staging
 from compiler.artifact.plain_files import check_plain
 from compiler.artifact.save import write_text
+from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import TOKENIZER_FILES
-from constructions.scoring.twin import Faithfulness, Twin
+from constructions.scoring.truth import Truth
+from constructions.scoring.twin import BLOCKS, WIDTH, Faithfulness, Twin, lanes_of, measured, seen_by
 
 TWIN = "twin.json"
 FORMAT, VERSION = "trained-twin", 1
 _OF_THE_CIRCUIT = (CIRCUIT, *TOKENIZER_FILES)
+_SHARE = 0.005  # of answers that another machine's rounding may change
+_NEEDED = {CONFIG, WEIGHTS, *_OF_THE_CIRCUIT}
+
+
+@dataclass(frozen=True)
+class TwinRecord:
+    """What twin.json says. of: the manifest of the circuit's checkpoint; files: hashes of the files beside."""
+
+    format: Literal["trained-twin"]
+    version: int
+    lanes: dict[str, list[int]]
+    rest: list[int]
+    seed: int
+    steps: int
+    measured: Faithfulness | None
+    of: Manifest
+    files: dict[str, str]
 
 
 def is_twin(directory: Path) -> bool:
@@ -48,18 +68,46 @@ def write_twin(twin: Twin, source: Path, out: Path) -> None:
         write_text(place / TWIN, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
-def read_twin(directory: Path) -> tuple[Twin, dict[str, Any]]:
+def read_twin(directory: Path) -> tuple[Twin, Manifest]:
     """(the twin with its model, the manifest of its circuit); CheckpointError where a file is missing or was
-    changed."""
+    changed, and for lanes that the model does not have. Which lanes are whose, `check_lanes` says.
+    """
     from transformers import AutoModelForCausalLM
 
-    record = read_json(directory / TWIN)
-    if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+    content = read_json(directory / TWIN)
+    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
         raise CheckpointError(f"{directory / TWIN} is no record of a twin of ours.")
-    for name, expected in record["files"].items():
+    record = parse(TwinRecord, content, TWIN)
+    odd = [name for name in record.files if Path(name).name != name]
+    if odd or not record.files.keys() >= _NEEDED:
+        raise CheckpointError(f"{directory / TWIN} must have the hashes of {', '.join(sorted(_NEEDED))}.")
+    for name, expected in record.files.items():
         check_plain(directory / name)
         if file_hash(directory / name) != expected:
             raise CheckpointError(f"{directory / name} is damaged: it is not the file that was written.")
     model = AutoModelForCausalLM.from_pretrained(directory, dtype="float32").eval()
-    measured = None if record["measured"] is None else Faithfulness(**record["measured"])
-    return Twin(model, record["lanes"], record["rest"], record["seed"], record["steps"], measured), record["of"]
+    if (model.config.model_type, model.config.hidden_size, model.config.num_hidden_layers) != ("mamba", WIDTH, BLOCKS):
+        raise CheckpointError(f"{directory / CONFIG} is not that of a twin: {BLOCKS} blocks of Mamba of width {WIDTH}.")
+    return Twin(model, record.lanes, record.rest, record.seed, record.steps, record.measured), record.of
+
+
+def check_lanes(twin: Twin, truth: Truth) -> None:
+    """CheckpointError unless these are the lanes that are drawn for this circuit and seed, and what was measured of
+    the twin is what is found again.
+    """
+    if twin.seed < 0 or twin.lanes != lanes_of(truth, twin.seed) or twin.rest:
+        raise CheckpointError(f"{TWIN}: its lanes are not those that a twin of seed {twin.seed} is trained on.")
+    if twin.faithfulness is not None:
+        found, told = asdict(measured(truth, twin, seen_by(truth, twin.seed))), asdict(twin.faithfulness)
+        other = [name for name in told if not _near(told[name], found[name])]
+        if other:
+            raise CheckpointError(
+                f"{TWIN}: measured.{other[0]} is {shown(told[other[0]], 80)}, and measured anew it is otherwise."
+            )
+
+
+def _near(told: Any, found: Any) -> bool:
+    """Shares as another machine may find them too; nothing of edges, where a twin was trained before there were."""
+    if isinstance(told, dict):
+        return not told or (told.keys() == found.keys() and all(_near(told[k], found[k]) for k in told))
+    return abs(told - found) <= _SHARE

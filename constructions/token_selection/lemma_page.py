@@ -71,7 +71,7 @@ FAILS = {
     "F.5, N for [0, A]": "N = max(2eA, log2 3/ε), A = log 3/ε, χ = 80, ε = 0.01: error {:.3g}. N grows with χ.",
     "H.3, key and query of the same words": "The last token matches itself in {:.0%} of cases. The key is one word "
     "behind.",
-    "H.3, nothing before the start": "A cut-off context and one that does not match are {:.3g} apart, 1/(2n) = 0.167 "
+    "H.3, nothing before the start": "A cut-off context and one that does not match are {:.3g} apart, 1/(2n) = 1/6 "
     "is promised. A word of its own stands before the start.",
 }
 TAIL = """

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, count, readout_integer
 from compiler.artifact.answers import read_answers, task_function
-from compiler.artifact.manifest import manifest_content, sealed
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import manifest_content, sealed, text_hash
 from constructions.command.cli import app
 from verify import Counted
 
@@ -187,3 +188,52 @@ def test_a_circuit_over_numbers_takes_no_task(tmp_path):
     circuit = Circuit("twice", 2 * numbers(Real(-1, 1), "x"), length=4)
     with pytest.raises(CheckpointError, match="reads numbers"):
         compile(circuit).save(tmp_path / "c", task=plain)
+
+
+class Other:
+    """How many a's since the last b."""
+
+    claim = FORM.claim | {"of": ["c"]}  # which is another task
+
+    def __call__(self, tokens: list[str]) -> str:
+        return plain(tokens)
+
+
+def test_a_function_that_claims_to_be_another_task_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="on a: the task Other answers '1', and what it claims to be answers '0'"):
+        compile(made(Other())).save(tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_false_task_is_asked_and_fails(answers, tmp_path):
+    """Whoever writes into a manifest what the circuit is for, with fitting hashes, is not believed."""
+    place = tmp_path / "c"
+    compile(made(FORM)).save(place)
+    manifest = manifest_content(place)
+    manifest["task"]["of"] = ["c"]
+    if not answers:
+        (place / "answers.json").unlink()
+        del manifest["answers"]
+    (place / "construction.json").write_text(json.dumps(sealed(manifest, place)))
+    done = CliRunner().invoke(app, ["verify", str(place)])
+    said = " ".join(done.stdout.split())
+    assert done.exit_code == 1 and "task, stated and not proved: how many of `c`" in said and "lead by" not in said
+    code, said = run("verify", place)
+    assert code == 1 and not said["guarantee"]["certificate"]["parts"]["task"]
+    assert said["verification"]["accuracy"] < 1
+
+
+def test_a_task_is_asked_in_another_basis_as_well(tmp_path):
+    place = tmp_path / "c"
+    compile(made(FORM)).save(place)
+    assert CliRunner().invoke(app, ["disguise", str(place), "--out", str(tmp_path / "d")]).exit_code == 0
+    code, said = run("verify", tmp_path / "d")
+    assert code == 0 and said["verification"]["queries"] > 1000 and said["verification"]["accuracy"] == 1
+    content = json.loads((tmp_path / "d" / "construction.json").read_text())
+    content["task"]["of"] = ["c"]
+    del content["sha256"]
+    content["sha256"] = text_hash(canonical_json(content))
+    (tmp_path / "d" / "construction.json").write_text(json.dumps(content))
+    code, said = run("verify", tmp_path / "d")
+    assert code == 1 and said["verification"]["accuracy"] < 1

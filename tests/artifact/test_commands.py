@@ -27,7 +27,7 @@ COMMANDS = {
     "graph": ("graph", "{dir}", "--json"),
     "plot": ("plot", "{dir}", "--input", "{input}", "--out", "{out}.svg"),
     "trace": ("trace", "{dir}", "--input", "{input}"),
-    "generate": ("generate", "{dir}", "--input", "{input}", "--tokens", "2"),
+    "generate": ("generate", "{dir}", "--prompt", "{input}", "--max-tokens", "2"),
     "sensitivity": ("sensitivity", "{dir}", "--input", "{input}"),
     "disguise": ("disguise", "{dir}", "--out", "{out}"),
     "gguf": ("export", "{dir}", "--format", "gguf", "--out", "{out}.gguf"),

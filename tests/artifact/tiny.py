@@ -13,6 +13,7 @@ from compiler.targets.mamba2.family import mamba2_config
 KINDS = ("mamba", "mamba2")
 TOKENS = with_special_tokens(["_", "k0", "k1", "v3", "v17"])
 CARD_TEXT = "# A card\n"
+SIZES = {"d_model": 12, "d_inner": 24, "d_state": 5}
 CLAIM = {
     "circuit": "tiny",
     "arch": "mamba",
@@ -25,7 +26,15 @@ CLAIM = {
         "dtype": "float32",
         "level": "bit-exact",
     },
-    "sizes": {"d_model": 12, "d_inner": 24, "d_state": 5, "layers": 2, "blocks": [], "parameters": 0, "packaged": None},
+    "sizes": {
+        "d_model": 12,
+        "d_inner": 24,
+        "d_state": 5,
+        "layers": 1,
+        "blocks": [SIZES],
+        "parameters": 0,
+        "packaged": SIZES | {"layers": 1},
+    },
     "lanes": ["key[0]", "one"],
     "blocks": [{"channels": ["c"], "columns": ["n"]}],
     "cuda_limits": [],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from constructions.__main__ import main
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
+from constructions.copy_dp import problem as of_problems
 from constructions.copy_dp.own_problem import OwnProblem
 from tests.constructions.own_problems import DOCS, from_the_page, problem
 
@@ -221,3 +223,14 @@ def test_the_page_writes_what_the_model_writes(name: str, prompt: str, tmp_path:
     assert re.sub(r"\s+", " ", DOCS).count(f'"{prompt}"` writes `{generate(out, prompt)}`') == 1
     if name == "STAIRS":  # of the others all is verified where they are built, and what is wider takes minutes
         assert CliRunner().invoke(app, ["verify", out, "--samples", "3"]).exit_code == 0
+
+
+def test_the_example_of_the_module_is_built_and_writes_its_table(tmp_path: Path):
+    """As it stands in the docstring of `copy_dp/problem.py`: the cheapest path right and down, of nine tolls."""
+    (shown,) = re.findall(r"^    .*?(?=^`construct dp)", of_problems.__doc__, re.DOTALL | re.MULTILINE)
+    (tmp_path / "own.py").write_text(textwrap.dedent(shown), "utf-8")
+    out = str(tmp_path / "made")
+    options = ["--verify", "random", "--samples", "5", "--no-certify", "--json", "--out", out]
+    told = CliRunner().invoke(app, ["dp", f"{tmp_path / 'own.py'}:GRID", *options])
+    assert told.exit_code == 0, told.output
+    assert generate(out, "b a c b b a c a a ;") == "1 1 3 2 2 2 4 2 2 ."

@@ -19,6 +19,7 @@ from constructions.pictures.model_history import model_history
 from constructions.pictures.state_history import state_history
 from constructions.pictures.state_picture import draw_state, state_figure
 from constructions.polynomials.count_in_row import CountInRow
+from constructions.selectivity.haar_bases import theorem_report
 from constructions.selectivity.induction_heads import BLANK, InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
@@ -135,6 +136,15 @@ def test_tables_of_the_docs_come_from_a_run(page, name):
     tables = example("tables")
     text = (ROOT / "docs" / page).read_text()
     assert tables.written(text, name, tables.TABLES[page][name]()) == text, "run examples/tables.py docs"
+
+
+def test_printed_bounds_are_rounded_up():
+    """So that what is within the bound is within what is printed."""
+    tables = example("tables")
+    assert tables.upward(5.12e-6, 1) == 6e-6 and tables.upward(0.25, 2) == 0.25
+    bounds = [row["bound"] for row in theorem_report()["rows"]]
+    shown = [float(row[3]) for row in rows_of(tables.haar_errors())[2:]]
+    assert all(bound <= told <= 1.1 * bound for told, bound in zip(shown, bounds, strict=True))
 
 
 def test_the_errors_of_the_haar_layers_are_those_of_a_run():

@@ -205,6 +205,19 @@ def test_a_page_says_for_which_inputs_it_is(page: Path, tmp_path: Path) -> None:
             assert data["promise"]["inputs"] in found[0] and found[1].startswith("position ")
 
 
+def test_a_page_says_what_is_recorded_and_not_run(tmp_path: Path) -> None:
+    built = ("mqar", "--kappa", "2", "--vocab", "3", "--samples", "20", "--no-certify", "--out", str(tmp_path / "mqar"))
+    assert run(*built) == 0
+    entries()["last-name"].write(tmp_path / "last-name")
+    for name, said in (
+        ("mqar", r"questions, 100 % of them answered right"),
+        ("last-name", r"answers in .*, all right"),
+    ):
+        assert run("report", str(tmp_path / name), "--out", str(tmp_path / "page.html")) == 0
+        data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text("utf-8"))[1])
+        assert re.match(rf"Recorded by its maker, not run for this page: .*{said}", data["tested"][-1]), data["tested"]
+
+
 def test_too_many_weights_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(two_brackets.circuit(), "mamba").save(tmp_path / "two")
     monkeypatch.setattr("constructions.report.weights.MOST_WEIGHTS", 3)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile
 from compiler.errors import CompileError, TooLong
-from compiler.shorter import NONE, naming
+from compiler.shorter import NONE, at_length, least_length, naming
 from constructions.checkpoints.saved_circuit import SavedCircuit
 from constructions.polynomials.count_in_row import CountInRow
 from constructions.registry import CONSTRUCTIONS
@@ -115,3 +115,41 @@ def test_a_length_that_its_tasks_do_not_have_is_not_named() -> None:
     for length in (1, 2, 8, 128):
         with pytest.raises(ValueError):
             construction.tried()(length)
+
+
+LOOP = [("go", "go", "a"), ("go", "asked", "b"), ("asked", "told", "a"), ("told", "told", "a")]
+
+
+@pytest.mark.parametrize(
+    ("edges", "asked", "end", "least"),
+    [
+        ([("go", "go", "a"), ("go", "go", "b")], "", None, 1),
+        (LOOP, "", None, 1),
+        (LOOP, "asked", None, 1),
+        (LOOP, "asked", "a", 1),
+        ([("go", "one", "a"), ("one", "two", "a"), ("two", "two", "b")], "two", None, 2),
+        ([("go", "one", "a"), ("one", "two", "a"), ("two", "two", "b")], "two", "b", 3),
+        ([("go", "one", "a"), ("one", "go", "a")], "", "b", 1),
+        ([("go", "one", []), ("one", "one", "b"), ("go", "two", "a"), ("two", "one", "a")], "", "b", 3),
+    ],
+)
+def test_how_short_a_whole_sequence_may_be(edges: list, asked: str, end: str | None, least: int) -> None:
+    language = InputLanguage.of(LETTERS, "go", edges, 9, "any", asked)
+    assert least_length(language, end) == least
+    circuit = Circuit("any", Tokens(LETTERS).one_hot(), language, end=end)
+    assert at_length(circuit, least).max_length == least
+    if least > 1:
+        with pytest.raises(ValueError, match=f"the shortest sequence that is whole has {least} tokens"):
+            at_length(circuit, least - 1)
+
+
+@pytest.mark.parametrize("name", ["shortest-path", "viterbi", "edit-distance"])
+def test_compile_names_no_length_in_which_nothing_can_be_whole(name: str) -> None:
+    """The circuit alone says that a chain ends with a letter, and how soon that may come."""
+    sizes: dict = {"nodes": 5, "lengths": 3} if name == "shortest-path" else {"length": 40}
+    circuit = CONSTRUCTIONS[name](**sizes, dtype="bfloat16").circuit()
+    least = least_length(circuit.token_language, circuit.end)
+    with pytest.raises(CompileError, match="max_length") as refusal:
+        compile(circuit, "mamba2", "bfloat16")
+    named = list(map(int, re.findall("a max_length of ([0-9]+) would fit", str(refusal.value))))
+    assert least > 3 and (all(length >= least for length in named) if named else NONE in str(refusal.value))

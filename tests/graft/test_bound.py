@@ -1,6 +1,8 @@
 """What is proved of the host's logits: equality where sums do not depend on the order, and the range of a host."""
 
 import copy
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +45,18 @@ def test_rounded_weights_and_lanes_that_are_seen_are_found(monkeypatch, kind):
     monkeypatch.setattr(direct_sum, "faint_level", lambda *told: 2.0**-8)
     monkeypatch.setattr(direct_sum, "MOST_HEARD", 1.0)
     assert not same_sums(model, graft(model, induction("abc")), host_text(2, 12))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "told", "least"), [(torch.float32, "1.2e-7", 5e-8), (torch.bfloat16, "0.0039", 1e-3)]
+)
+def test_at_another_width_norms_change_by_what_the_page_says_of_the_dtype(dtype, told, least):
+    grafted = graft(host("mamba", dtype=dtype), induction("abc"), width=160)
+    change = grafted.report["host_promise"]["norm_change"]
+    assert least < change < float(told) * 1.01
+    page = " ".join((Path(__file__).parents[2] / "docs" / "graft.md").read_text().split())
+    named = str(dtype).removeprefix("torch.")
+    assert re.search(rf"In {named} (that|it) is up to {re.escape(told)}", page)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -74,6 +74,9 @@ def test_two_circuits_of_other_names_are_composed(tmp_path):
     assert json.loads(done.stdout)["circuit"] == "count+induction"
     assert invoke("verify", out, "--samples", 20).exit_code == 0
     assert invoke("prove", out).exit_code == 0
+    told = invoke("compose", f"{program}:counts", f"{program}:follows", "--out", out, "--samples", 4, "--force")
+    said = " ".join(told.stdout.split())  # nothing was proved yet, and `edit-distance lis` is not
+    assert said.endswith(f"`construct prove {out}` says whether it is proved"), said
 
 
 def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
@@ -85,7 +88,7 @@ def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
     graft = ("graft", str(directory), "induction-heads", "--out")
     for arguments, words in (
         ((*graft, str(full)), "no grafted model"),
-        ((*graft, str(tmp_path / "o"), "--width", "70"), "the least that holds them"),
+        ((*graft, str(tmp_path / "o"), "--width", "70"), "the least width that holds them"),
         ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "list.json")), "must hold an object"),
         ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "far.json")), "no token of the host"),
         (("graft", str(tmp_path), "induction-heads", "--out", str(tmp_path / "o")), "config.json"),

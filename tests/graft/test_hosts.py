@@ -1,6 +1,7 @@
 """Which hosts a direct sum takes, and one sentence for each that it does not."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -54,7 +55,7 @@ REFUSED = [
     (lambda: graft(unfinished(), induction()), "no values"),
     (lambda: graft(host(hidden_act="gelu"), induction()), "its activation is gelu"),
     (lambda: graft(host("mamba2", time_step_limit=(0.0, 0.1)), induction()), "time_step_limit"),
-    (lambda: graft(host(), induction(), width=70), "the least that holds them is"),
+    (lambda: graft(host(), induction(), width=70), "the least width that holds them is"),
     (lambda: graft(host(), induction(), tokens={"x": 3}), "no letter of the circuit"),
     (lambda: graft(host(), induction(), tokens={"a": VOCAB}), f"ids 0 to {VOCAB - 1}"),
     (lambda: graft(host(), induction(), tokens={"a": 3, "b": 3}), "both to 3"),
@@ -73,6 +74,45 @@ def test_one_sentence_for_what_cannot_be(build, words):
 def test_a_width_that_is_no_size(width, words):
     with pytest.raises((TypeError, ValueError), match=f"width is {width}.*{words}"):
         graft(host(), induction(), width=width)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "width", "reason"),
+    [
+        ("mamba", {"d_model": 16}, 94, "over which no mean of equal numbers is exact"),
+        ("mamba2", {}, 132, r"whose \d+ channels are no whole heads of \d+ in each group"),
+        ("mamba2", {}, 188, "over which no mean of equal numbers is exact"),
+        ("falcon", {"d_model": 16}, 94, "over which no mean of equal numbers is exact"),
+        ("qwen", {}, 200, r"√\(200/32\), which must be a power of two"),
+        ("mamba", {"d_model": 16}, 1 << 21, "beyond 1048576"),
+    ],
+)
+def test_a_width_with_room_is_refused_by_its_own_reason_and_the_nearest_work(kind, options, width, reason):
+    model = delta_host(kind) if kind == "qwen" else host(kind, **options)
+    with pytest.raises(GraftError, match=reason) as refused:
+        graft(model, induction(), width=width)
+    said = str(refused.value)
+    assert "do not fit" not in said and "the least" not in said
+    nearest = [int(n) for n in re.findall(r"\d+", said.split("will do")[1])]
+    assert nearest[0] < width
+    if len(nearest) == 1:
+        assert nearest == [1 << 20]
+        return
+    assert width < nearest[1]
+    for size in nearest:
+        assert graft(model, induction(), width=size).model.config.hidden_size == size
+    for size in range(nearest[0] + 1, nearest[1]):
+        with pytest.raises(GraftError):
+            graft(model, induction(), width=size)
+
+
+def test_a_host_whose_means_are_not_exact_at_any_multiple_is_told_of_a_width():
+    """Not that the circuit is too large."""
+    model = host(d_model=41)
+    with pytest.raises(GraftError, match="host's 41 will do.*no mean of equal numbers is exact; .* side branch") as no:
+        graft(model, induction())
+    near = int(re.search(r"will do (?:is|are) (\d+)", str(no.value))[1])
+    assert "smaller circuit" not in str(no.value) and near
 
 
 def test_the_least_width_of_a_refusal_works():

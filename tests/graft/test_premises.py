@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, emit, latch
+from compiler import Alphabet, Circuit, CompileError, InputLanguage, Tokens, emit, latch
 from compiler.graft import GraftError, direct_sum, graft
 from compiler.graft.bound import SAME
 from compiler.graft.faint import FAINTEST_SEEN, MOST_HEARD, norm_shrinks
@@ -164,6 +164,49 @@ def test_a_large_epsilon_is_absorbed_by_the_ballast(kind):
     from tests.graft.test_direct_sum import circuit_lanes, mixed
 
     assert np.array_equal(*circuit_lanes(grafted, mixed(grafted, 0.3, count=3)))
+
+
+def fine(exponent: int) -> Circuit:
+    """A circuit with a lane that holds multiples of 2^-exponent."""
+    letters = Alphabet.of("a", "b", "yes", "no")
+    x, unit = Tokens(letters), 2.0**-exponent
+    before = x.rows(("a", "b"), np.array([[3 * unit], [unit]]), "fine").shift(1)
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 1000, "strings of a, b")
+    return Circuit("fine", emit(letters, (before >= 2 * unit, "yes"), otherwise="no"), language)
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2", "falcon", "qwen"])
+@pytest.mark.parametrize(("power", "circuit"), [(2.0**52, induction("abc", length=4)), (2.0**60, fine(20))])
+def test_a_loud_embedding_is_named_and_scaled_as_told_leaves_room(kind, power, circuit):
+    """A shorter max_length would not: the circuit of four tokens has the same refusal as one of 10,000."""
+    model = delta_host(kind) if kind == "qwen" else host(kind)
+    rows = model.get_input_embeddings().weight
+    with torch.no_grad():
+        rows.mul_(power)
+    with pytest.raises(GraftError, match="the host's embedding has a row of length .* side branch") as refused:
+        graft(model, circuit)
+    assert "max_length" not in str(refused.value)
+    factor = int(re.search(r"to 1/(\d+) of what it is", str(refused.value))[1])
+    with torch.no_grad():
+        rows.mul_(2 / factor)
+    with pytest.raises(GraftError, match="to 1/2 of what it is"):
+        graft(model, circuit)
+    with torch.no_grad():
+        rows.mul_(0.5)
+    grafted = graft(model, circuit)
+    assert same_sums(model, grafted, host_text(2, 12))
+    found = answers(grafted, mixed_text(grafted, VOCAB, 6, 30, seed=1))
+    assert found.asked and not found.wrong
+
+
+def test_a_circuit_without_room_beside_any_host_is_refused_as_itself(monkeypatch):
+    """Not for the embedding, which is loud as well."""
+    model = host()
+    with torch.no_grad():
+        model.get_input_embeddings().weight.mul_(2.0**60)
+    monkeypatch.setattr(direct_sum, "FAINTEST_SEEN", 2.0**80)
+    with pytest.raises(CompileError, match="ballast would need .*(max_length|smaller bounds)"):
+        graft(model, induction("abc"))
 
 
 def test_an_epsilon_beside_the_inner_norm_of_mamba2_is_refused():

@@ -198,6 +198,31 @@ def test_methods_that_look_inside_blocks_find_channels_and_refuse_other_blocks(p
             found_by(method, other)
 
 
+def check_edits(directory: Path) -> None:
+    """A twin.json that says otherwise is one sentence, and other lanes are not taken for the truth."""
+    file = directory / "twin.json"
+    told = json.loads(file.read_text())
+    (name,) = told["lanes"]
+    for entry, value, said in (
+        ("files", [], "twin.json: files"),
+        ("files", {}, "must have the hashes of"),
+        ("files", told["files"] | {"../plain/config.json": ""}, "must have the hashes of"),
+        ("measured", {}, "twin.json: measured"),
+        ("lanes", [], "twin.json: lanes"),
+        ("lanes", {name: [10**6]}, "its lanes are not those"),
+        ("lanes", {name: [0, 1, 3, 4]}, "its lanes are not those"),
+        ("rest", [31], "its lanes are not those"),
+        ("measured", told["measured"] | {"strict": 0.99}, "measured anew it is otherwise"),
+        ("seed", -1, "its lanes are not those"),
+        ("of", None, "twin.json has no entry of"),
+    ):
+        other = {k: v for k, v in (told | {entry: value}).items() if v is not None}
+        file.write_text(json.dumps(other))
+        with pytest.raises(CheckpointError, match=said):
+            problem_of(directory)
+    file.write_text(json.dumps(told))
+
+
 def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path):
     truth = Truth(compile(circuit("last-name"), "mamba"))
     twin = trained(truth, seed=0, steps=2)
@@ -219,6 +244,7 @@ def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path)
             with reader.changed(one.given.model, lambda x: x + there - here):
                 logits = one.given.model(ids, use_cache=False).logits
             assert torch.allclose(onwards(one.given.model, *streams), logits, atol=1e-5)
+    check_edits(tmp_path / "twin")
     with pytest.raises(NothingFound, match="lanes"):
         found_by("hidden-attention", one)
     base, source = torch.zeros(1, 1, 32), torch.ones(1, 1, 32)

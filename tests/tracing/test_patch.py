@@ -138,6 +138,17 @@ def test_ablation() -> None:
     assert trace.outside == ["'stack' is set to numbers between those that the circuit can give it"]
 
 
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_what_is_set_at_no_position_is_not_set(mixer: str) -> None:
+    patch, pair = Patch(brackets(mixer)), ["( [", "[ ("]
+    for none in (patch.ablated(["stack"], mean_of=pair, positions=[]), patch.also({"stack": {}})):
+        assert none.setting(3) == ({}, [])
+        trace = none.trace("( [ ]")
+        assert trace.outside == [] and trace["stack"] == ["(", "[", "("] and trace.agrees
+    elsewhere = patch.ablated(["stack"], mean_of=pair, positions=[]).also({"stack": {1: "("}})
+    assert elsewhere.trace("( [ ]")["stack"][1] == "(" and not elsewhere.trace("( [ ]").outside
+
+
 def test_a_deeper_variable_is_computed_from_what_was_set() -> None:
     depth = "is_(|[ - is_)|].cumsum()"
     trace = Patch(brackets("mamba")).also({depth: {2: 1}}).trace("( [ (")

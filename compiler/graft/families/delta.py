@@ -70,16 +70,19 @@ class DeltaHost(HostFamily):
             config.linear_num_key_heads,
         )
 
-    def fits(self, host, blocks, n_lanes, inner):
-        return True  # a mixer takes as many heads as are needed
+    def unsuited(self, host, d_model):
+        if not is_exact(host.d_model, d_model):
+            return (
+                f"where the host's lanes stand times √({d_model}/{host.d_model}), which must be a power of two; take "
+                "4^k times the host's width"
+            )
+        return super().unsuited(host, d_model)
+
+    def misfit(self, host, blocks, n_lanes, inner):
+        return None  # a mixer takes as many heads as are needed
 
     def wide(self, host: Widths, blocks: Sequence[SelectiveBlock], n_lanes: int, d_model: int, d_conv: int) -> Widths:
         """With the host's heads, or as many more as the circuit has; GraftError where these are too small for it."""
-        if not is_exact(host.d_model, d_model):
-            raise GraftError(
-                f"width is {d_model}, and the host's lanes stand in it times √({d_model}/{host.d_model}), which must "
-                "be a power of two; take 4^k times the host's width."
-            )
         rows = max(map(key_rows, blocks))
         if rows > host.d_state:
             raise GraftError(

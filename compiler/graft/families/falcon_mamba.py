@@ -20,7 +20,7 @@ from compiler.analysis.affine_form import ONE
 from compiler.exactness.ballast import choose_ballast, squares, with_constant_channels
 from compiler.exactness.levels import CONSTANT
 from compiler.graft.errors import GraftError
-from compiler.graft.families.family import BRANCH, mean_is_exact
+from compiler.graft.families.family import BRANCH, NO_MEAN, mean_is_exact
 from compiler.graft.families.mamba import MambaHost
 from compiler.graft.widen import times
 from compiler.graft.widths import Widths
@@ -37,7 +37,7 @@ class FalconMambaHost(MambaHost):
     def refused(self, config):
         for name in ("state_size", "time_step_rank"):
             if not mean_is_exact(int(getattr(config, name))):
-                return f"its {name} is {getattr(config, name)}, over which no mean of equal numbers is exact; {BRANCH}"
+                return f"its {name} is {getattr(config, name)}, {NO_MEAN}; {BRANCH}"
         return None
 
     def columns(self, host, blocks, n_lanes):
@@ -50,8 +50,8 @@ class FalconMambaHost(MambaHost):
             factor *= 4
         raise GraftError(f"the circuit would need a d_state of more than {MOST_COLUMNS}; take a smaller circuit.")
 
-    def fits(self, host, blocks, n_lanes, inner):
-        return super().fits(host, blocks, n_lanes, inner - 1)  # one channel feeds the ballast of the ports
+    def misfit(self, host, blocks, n_lanes, inner):
+        return super().misfit(host, blocks, n_lanes, inner - 1)  # one channel feeds the ballast of the ports
 
     def widened(self, state, host, wide):
         root = (wide.d_state // host.d_state) ** 0.5

@@ -16,6 +16,8 @@ from compiler.ir.block import SelectiveBlock
 if TYPE_CHECKING:
     from compiler.graft.placement import Placement
 
+NO_ROOM = "and host and circuit do not fit into it"
+NO_MEAN = "over which no mean of equal numbers is exact"
 BRANCH = "graft it as a side branch (mode branch)"
 
 
@@ -53,8 +55,12 @@ class HostFamily:
         """(d_state, rank) of mixers that hold the host's and these blocks over n_lanes lanes."""
         raise NotImplementedError
 
-    def fits(self, host: Widths, blocks: Sequence[SelectiveBlock], n_lanes: int, inner: int) -> bool:
-        """Whether these blocks have room in mixers with so many channels."""
+    def unsuited(self, host: Widths, d_model: int) -> str | None:
+        """Why no direct sum has this d_model, as the end of "width is 47, …"; None where some circuit's may."""
+        return None if mean_is_exact(d_model) else NO_MEAN
+
+    def misfit(self, host: Widths, blocks: Sequence[SelectiveBlock], n_lanes: int, inner: int) -> str | None:
+        """Why these blocks cannot stand in mixers with so many channels, in the same way; None where they can."""
         raise NotImplementedError
 
     def wide(self, host: Widths, blocks: Sequence[SelectiveBlock], n_lanes: int, d_model: int, d_conv: int) -> Widths:

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from compiler.exactness.levels import OFF
-from compiler.graft.families.family import HostFamily
+from compiler.graft.families.family import NO_ROOM, HostFamily
 from compiler.graft.widen import convolution, placed
 from compiler.graft.widths import Widths
 from compiler.targets import target_of
@@ -30,8 +30,8 @@ class MambaHost(HostFamily):
         state = max(host.d_state, *(block.d_state for block in blocks))
         return state, max(host.rank, *(sizes(block, n_lanes).dt_rank for block in blocks))
 
-    def fits(self, host, blocks, n_lanes, inner):
-        return all(sizes(block, n_lanes).d_inner <= inner for block in blocks)
+    def misfit(self, host, blocks, n_lanes, inner):
+        return None if all(sizes(block, n_lanes).d_inner <= inner for block in blocks) else NO_ROOM
 
     def widened(self, state: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
         """in_proj rows are [x; z], x_proj rows [dt; B; C]."""

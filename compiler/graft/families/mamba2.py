@@ -17,7 +17,7 @@ from compiler.analysis.affine_form import ONE
 from compiler.exactness.ballast import squares, with_norm_ballast
 from compiler.exactness.levels import OFF
 from compiler.graft.errors import GraftError
-from compiler.graft.families.family import BRANCH, HostFamily, mean_is_exact
+from compiler.graft.families.family import BRANCH, NO_MEAN, NO_ROOM, HostFamily, mean_is_exact
 from compiler.graft.widen import convolution, placed, widened_norm
 from compiler.graft.widths import Widths
 from compiler.targets import target_of
@@ -50,12 +50,14 @@ class Mamba2Host(HostFamily):
     def columns(self, host, blocks, n_lanes):
         return kernel_columns(max(host.d_state, *(block.d_state for block in blocks)), host.groups), host.rank
 
-    def fits(self, host, blocks, n_lanes, inner):
+    def misfit(self, host, blocks, n_lanes, inner):
         if inner % (host.rank * host.groups):
-            return False
+            return f"whose {inner} channels are no whole heads of {host.rank} in each group ({host.groups} in all)"
         group = inner // host.groups
         room = group - -(-len(squares(group)) // host.rank) * host.rank  # the ballast of the inner norm, in whole heads
-        return mean_is_exact(group) and all(padded_channels(block, host.rank) <= room for block in blocks)
+        if not mean_is_exact(group):
+            return f"whose mixers have a norm over {group} channels, {NO_MEAN}"
+        return None if all(padded_channels(block, host.rank) <= room for block in blocks) else NO_ROOM
 
     def widened(self, state: Mapping[str, Tensor], host: Widths, wide: Widths) -> dict[str, Tensor]:
         """in_proj rows are [z; x; B; C; dt], convolved channels [x; B; C]; all but z, B and C by head."""

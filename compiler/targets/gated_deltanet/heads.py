@@ -41,6 +41,10 @@ class DeltaSizes(Sizes):
     def heads(self) -> int:
         return self.d_inner // self.headdim
 
+    @property
+    def convolved(self) -> int:
+        return self.d_inner + 2 * self.heads * self.d_state  # values, queries and keys
+
 
 @dataclass(frozen=True, eq=False)
 class Head:

@@ -27,6 +27,10 @@ class Mamba2Sizes(Sizes):
     headdim: int
     d_conv: int = 4
 
+    @property
+    def convolved(self) -> int:
+        return self.d_inner + 2 * self.d_state  # x, B and C
+
 
 def head_classes(block: SelectiveBlock) -> list[np.ndarray]:
     """The channels that may share heads: equal Δ row and bias, decay and skip."""

@@ -28,6 +28,10 @@ class GroupedSizes(Mamba2Sizes):
     ngroups: int = 1
 
     @property
+    def convolved(self) -> int:
+        return self.d_inner + 2 * self.ngroups * self.d_state
+
+    @property
     def share(self) -> Mamba2Sizes:
         """The sizes of one group alone."""
         return Mamba2Sizes(self.d_model, self.d_inner // self.ngroups, self.d_state, self.headdim, self.d_conv)

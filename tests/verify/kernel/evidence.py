@@ -38,6 +38,7 @@ NONE = "no checkpoint"
 OUTCOMES = (WHOLE, NO_TASK, MEANING, REFUSED, LATE)
 COLUMNS = {"Mamba": "mamba", "Mamba-2": "mamba2", "S4D": "s4d"}
 TABLE = ("| what came of it |", "\n\n<!-- end of the evidence -->")
+PAGE, MARK = "proofs.md", "<!-- table: tests/verify/kernel/evidence.py -->"
 
 
 class OutOfTime(BaseException):
@@ -149,7 +150,7 @@ def table(results: dict[str, dict]) -> str:
         lines.append(f"| {outcome} | {' | '.join(map(str, counts))} | {sum(counts)} |")
     reasons = Counter(grouped(r["why"]) for r in results.values() if r.get("why"))
     rows = [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
-    return "\n".join([*lines, "", "| reason | checkpoints |", "| --- | ---: |", *rows])
+    return "\n".join([*lines, "", MARK, "| reason | checkpoints |", "| --- | ---: |", *rows])
 
 
 def run(directory: Path, every: int, seconds: float, only: str = "") -> None:
@@ -172,7 +173,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="one checkpoint of so many")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--only", default="", help="checkpoints whose name holds this")
-    parser.add_argument("--page", action="store_true", help="write the table of the results into docs/proofs.md")
+    parser.add_argument("--page", action="store_true", help=f"write the tables of the results into docs/{PAGE}")
     options = parser.parse_args()
     if options.page:
         put(said(*TABLE), table(json.loads((options.directory / "results.json").read_text())))

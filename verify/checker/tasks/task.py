@@ -32,6 +32,8 @@ from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
 
+NO_LEAD = "that the right letter leads is not proved"
+
 
 @dataclass(frozen=True, eq=False)
 class Recall:
@@ -171,7 +173,7 @@ class Either:
             margin = self.rule.prove(reader)
             if margin > 0:
                 return margin
-            reason = f"the right letter is only proved to lead by {float(margin):g}"
+            reason = NO_LEAD
         except (Rejected, Unproved, TooLarge) as refused:
             reason = str(refused)
         try:
@@ -364,7 +366,7 @@ def _margin(language: Language, circuit: dict, task: Task) -> Fraction | None:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as reason:
         raise Rejected(f"circuit.json is not a circuit: {reason!r}") from reason
     if margin <= 0:
-        raise Rejected(f"the right letter is only proved to lead by {float(margin):g}")
+        raise Rejected(NO_LEAD)
     if margin >= NOBODY and language.tokens > 1:
         raise Rejected("no sequence of the language asks the task's question")
     return margin if margin < NOBODY else None

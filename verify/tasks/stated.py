@@ -1,0 +1,54 @@
+"""The task that a checkpoint states, asked anew: what its claim means stands in the checker, as a plain program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.language.input_language import InputLanguage
+from verify.checker.formats import Rejected
+from verify.checker.tasks.names import Stated
+from verify.checker.tasks.task import Task as Rule
+from verify.checker.tasks.task import read_task
+from verify.tasks.task import IGNORED, Batch
+from verify.tasks.walks import Walks
+
+
+def stated_rule(claim: Mapping[str, Any], letters: Sequence[str]) -> Stated[Rule] | None:
+    """What a claim asks over these letters; None where the checker knows no task of this form."""
+    try:
+        return read_task(dict(claim), letters)
+    except Rejected:
+        return None
+
+
+class StatedAnswers(Walks):
+    """Walks of an input language with the answers of the task that is stated."""
+
+    name = "the stated task"
+
+    def __init__(self, language: InputLanguage, stated: Stated[Rule]):
+        super().__init__(language)
+        self.stated = stated
+
+    def describe(self) -> str:
+        return f"{super().describe()}; asked: {self.stated.says}"
+
+    def draw(self, rng: np.random.Generator, count: int) -> Batch:
+        return self._labelled(super().draw(rng, count))
+
+    def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
+        for string, _ in super().rows():
+            yield string, self._answers(string)
+
+    def adversarial(self) -> Iterator[Batch]:
+        return map(self._labelled, super().adversarial())
+
+    def _labelled(self, batch: Batch) -> Batch:
+        labels = [self._answers(row) for row in batch.tokens.tolist()]
+        return Batch(batch.tokens, np.array(labels, dtype=np.int64).reshape(batch.tokens.shape), batch.case)
+
+    def _answers(self, letters: Sequence[int]) -> list[int]:
+        return [IGNORED if answer is None else answer for answer in self.stated.task.answers(list(letters))]
