@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.artifact.config import kernel_warnings
+from compiler.artifact.files import MANIFEST
 from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
 from compiler.digits import at_least, at_most
@@ -136,15 +137,17 @@ def _promise(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
     return f"## Promise\n\n{promise_sentences(manifest, letters)}\n\n{compares}"
 
 
-def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
-    """The promise of a language model, in words, as one or two paragraphs. letters: of its alphabet, by id."""
+def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str], file: str = MANIFEST) -> str:
+    """The promise of a language model, in words, as one or two paragraphs. letters: of its alphabet, by id; file: which
+    states the input language.
+    """
     promise = manifest["promise"]
     bound = promise.get("error_bound")
     near = "is within rounding" if bound is None else f"is within {at_most(bound)} of the circuit's score"
     exact = "equals the circuit's score bit for bit" if promise["level"] == "bit-exact" else near
     stop = f"A generation ends with {code(promise['stop'])}." if promise["stop"] else "No token ends a generation."
     beyond = "" if promise["length"] is None else " Beyond that nothing is promised."
-    said = f"In {promise['dtype']}, every score {exact} on {_inputs(manifest, letters)}.{beyond} {stop}"
+    said = f"In {promise['dtype']}, every score {exact} on {_inputs(manifest, letters, file)}.{beyond} {stop}"
     guarantee = manifest.get("guarantee")
     if guarantee:
         asks = (guarantee["certificate"] or {}).get("asks")
@@ -159,13 +162,13 @@ def _with_letters(said: str, letters: Sequence[str]) -> str:
     return prose(said) if any("`" in letter for letter in letters) else one_line(said)
 
 
-def _inputs(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
+def _inputs(manifest: Mapping[str, Any], letters: Sequence[str], file: str) -> str:
     """The inputs: of a circuit of one's own by what its automaton says, for its description is free text."""
     promise = manifest["promise"]
     if not is_own(manifest):
         return f"{one_line(promise['description'])}, {length_said(promise['length'])}"
     called = prose(authors_words(promise["description"]))
-    return f"the input language of `construction.json`: {language_said(promise, letters)}; {called}"
+    return f"the input language of `{file}`: {language_said(promise, letters)}; {called}"
 
 
 def _answers(manifest: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ listed here, each with the reason.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ HARMLESS_NAMES = {
     ".gitignore",
     ".git",
 }
+
+
+_LINE = re.compile(r"\S+\.py:\d+(#\d+)?")  # of a program, by which a stream may be named
 
 
 def differences(directory: str | Path, artifact: Artifact) -> list[str]:
@@ -96,18 +100,29 @@ def _graph_differences(path: Path, artifact: Artifact) -> list[str]:
         return []
     try:
         found = read_json(path)
-        return entry_differences(path.name, _unsourced(found), _unsourced(artifact.graph))
+        known = artifact.claims.get("construction") is not None  # its names are ours, and not its author's
+        return entry_differences(path.name, _unsourced(found, known), _unsourced(artifact.graph, known))
     except (OSError, CheckpointError) as reason:
         return [str(reason).rstrip(".")]
 
 
-def _unsourced(graph: Any) -> Any:
-    """A causal graph without what a program is called and where it stands, which means nothing."""
+def _unsourced(graph: Any, named: bool) -> Any:
+    """A causal graph without where a program stands, which means nothing; and, but for a construction of ours (named),
+    without what its author called the streams, which nothing else says.
+    """
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
         return graph
-    named = ("name", "names", "variable", "source")
-    nodes = [{k: v for k, v in n.items() if k not in named} if isinstance(n, dict) else n for n in graph["nodes"]]
-    return graph | {"nodes": nodes}
+    return graph | {"nodes": [_unsourced_node(n, named) if isinstance(n, dict) else n for n in graph["nodes"]]}
+
+
+def _unsourced_node(node: dict[str, Any], named: bool) -> dict[str, Any]:
+    left_out = {"source"} if named else {"name", "names", "variable", "source"}
+    node = {key: value for key, value in node.items() if key not in left_out}
+    if isinstance(names := node.get("names"), list):
+        node["names"] = [name for name in names if not (isinstance(name, str) and _LINE.fullmatch(name))]
+    if isinstance(name := node.get("name"), str) and _LINE.fullmatch(name):
+        node["name"] = None
+    return node
 
 
 def without_sources(circuit: Any) -> Any:

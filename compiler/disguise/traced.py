@@ -28,6 +28,8 @@ def load_disguised(directory: str | Path, key: str | Path | Key) -> TracedModel:
     circuit's.
     """
     directory, known = Path(directory), key if isinstance(key, Key) else read_key(Path(key))
+    if not directory.exists():
+        raise DisguiseError(f"{directory} does not exist.")
     if not is_disguised(directory):
         raise DisguiseError(f"{directory} is no disguised checkpoint; leave the key out.")
     _, tensors = read_disguised(directory)

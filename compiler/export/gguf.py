@@ -106,7 +106,7 @@ def _describe(writer: GGUFWriter, package: Package) -> None:
     writer.add_string(_MARK, content["format"])
     writer.add_string("construction.compiler", compiler_version())
     writer.add_name(content["circuit"])
-    writer.add_description(description(package))
+    writer.add_description(description(package, RECORD))
     writer.add_string(RECORD, record_text(content))
 
 

@@ -72,10 +72,13 @@ def record_text(content: Mapping[str, Any]) -> str:
     return canonical_json(content)
 
 
-def description(package: Package) -> str:
-    """The promise in words: of a checkpoint that was saved it is a record, and nothing of it is looked at anew here."""
+def description(package: Package, file: str = "export.json") -> str:
+    """The promise in words: of a checkpoint that was saved it is a record, and nothing of it is looked at anew here.
+
+    file: where the export states its input language.
+    """
     recorded = "As the checkpoint records it, for `construct verify` and `construct prove` to look at anew:\n\n"
-    said = promise_sentences(package.manifest, package.model.tokens)
+    said = promise_sentences(package.manifest, package.model.tokens, file)
     return recorded + said if "sha256" in package.manifest else said
 
 

@@ -36,9 +36,9 @@ def authors_words(description: str) -> str:
     return f'its author calls it "{words if len(words) <= _LONGEST else words[:_LONGEST] + "…"}"'
 
 
-def own_domain(said: str, dtype: str, description: str) -> str:
-    """The domain of a circuit of one's own. said: `language_said` of it."""
-    return f"the input language of construction.json: {said}, {dtype}; {authors_words(description)}"
+def own_domain(said: str, dtype: str, description: str, file: str = "construction.json") -> str:
+    """The domain of a circuit of one's own. said: `language_said` of it; file: which states the language."""
+    return f"the input language of {file}: {said}, {dtype}; {authors_words(description)}"
 
 
 def _reached(automaton: Mapping[str, Any], length: int | None) -> tuple[set[str], set[int]]:

@@ -267,7 +267,7 @@ def _domain(built: Built) -> str:
     if language is None:
         return _of_numbers(built)
     if not built.construction.registered:
-        return own_domain(_inputs(built)["inputs"], dtype, language.description)
+        return own_domain(_inputs(built)["inputs"], dtype, language.description, built.construction.stated_in)
     return f"{language.description}; {length_said(language_to_data(language)['length'])}, {dtype}"
 
 

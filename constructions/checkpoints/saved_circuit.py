@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from compiler.artifact.answers import Answers, read_answers
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CIRCUIT
+from compiler.artifact.files import ANSWERS, CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import Manifest
+from compiler.export.directory import RECORD
 from compiler.export.record import ExportRecord
 from compiler.language.circuit import Circuit
 from compiler.language.data import DataError, from_data
@@ -44,6 +45,8 @@ def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: in
         letters, most = circuit.alphabet.tokens, circuit.language.max_length
         answers = None if manifest.answers is None else read_answers(directory / ANSWERS, letters, most)
         asked |= {"stated": manifest.task, "answers": answers}
+    else:
+        asked |= {"stated_in": RECORD}
     return SavedCircuit(circuit, manifest.arch, dtype=manifest.dtype, **asked)
 
 
@@ -62,6 +65,7 @@ class OneOwn(CircuitFamily):
     )
 
     told_groups: int = parameter("groups of B and C", default=1, kw_only=True)
+    stated_in: str = parameter("the file that states its input language", default=MANIFEST, kw_only=True)
 
     @property
     def target(self) -> str:

@@ -31,6 +31,8 @@ def check_disguised(directory: Path, key: Path) -> None:
     """ValueError for the key of a directory that is no disguised one."""
     from compiler.artifact.manifest import is_disguised
 
+    if not directory.exists():
+        raise ValueError(f"{directory} does not exist.")
     if not is_disguised(directory):
         raise ValueError(f"--key {key}: {directory} is no disguised checkpoint; leave it out.")
 

@@ -173,6 +173,20 @@ def test_a_resealed_guarantee_is_found(entry: str, value: object, made: dict[str
     assert any(f"another guarantee.{entry}" in sentence for sentence in found.complaints), found.complaints
 
 
+def test_names_of_a_construction_are_those_that_it_has(made: dict[str, Path], tmp_path: Path) -> None:
+    """Names in a causal graph decide what a trace is called: swapped ones would tell of another stream."""
+    directory = Path(shutil.copytree(made["mqar"], tmp_path / "swapped"))
+    graph = json.loads((directory / "causal_graph.json").read_text())
+    one, two = (next(n for n in graph["nodes"] if n["name"] == name) for name in ("key", "value"))
+    for entry in ("name", "names", "variable"):
+        one[entry], two[entry] = two[entry], one[entry]
+    (directory / "causal_graph.json").write_text(json.dumps(graph))
+    reseal(directory)
+    found = verify_checkpoint(directory, "none")
+    assert any(sentence.startswith("the checkpoint is not") and "causal_graph.json" in sentence and "nodes" in sentence
+               for sentence in found.complaints), found.complaints  # fmt: skip
+
+
 def test_what_was_saved_is_accepted(checkpoint: Path) -> None:
     (checkpoint / "README.md").write_text("# mine")
     (checkpoint / "state.png").write_bytes(b"picture")

@@ -45,6 +45,9 @@ def test_a_language_that_is_called_what_it_is_not_is_told_as_it_is(tmp_path: Pat
     assert (
         f"on the input language of `construction.json`: {truth}; its author" in (tmp_path / "lie/README.md").read_text()
     )
+    assert run("export", str(tmp_path / "lie"), "--format", "mlx", "--out", str(tmp_path / "mlx")) == 0
+    card = (tmp_path / "mlx/README.md").read_text()
+    assert f"on the input language of `export.json`: {truth}; its author" in card and "construction.json" not in card
     for command in ("inspect", "verify"):
         capsys.readouterr()
         assert run(command, str(tmp_path / "lie")) == 0

@@ -196,6 +196,8 @@ def test_a_certificate_overwrites_no_other_file_and_a_key_needs_a_disguise(pair,
     with pytest.raises(ValueError, match="exists and is no certificate"):
         run("prove", pair[0], "--certificate", other)
     assert other.read_bytes() == b"precious"
+    with pytest.raises(ValueError, match="nowhere does not exist"):
+        run("verify", tmp_path / "nowhere", "--key", pair[1].with_name("hidden.key.json"))
     with pytest.raises(ValueError, match="is no disguised checkpoint"):
         run("prove", pair[0], "--key", pair[1].with_name("hidden.key.json"))
 
