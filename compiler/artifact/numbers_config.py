@@ -38,12 +38,17 @@ class NumberInput:
     def kind(self) -> str:
         """Such as "a real number from -8 to 8"."""
         what = "an integer" if self.integral else "a real number"
-        low = "" if self.lo is None else f" from {self.lo:g}"
+        low = "" if self.lo is None else f" from {_bound(self.lo)}"
         apart = f", 0 or at least {self.gap:g} in size" if self.gap else ""
-        return f"{what}{low}" + ("" if self.hi is None else f" to {self.hi:g}") + apart
+        return f"{what}{low}" + ("" if self.hi is None else f" to {_bound(self.hi)}") + apart
 
     def __str__(self) -> str:
         return f"{self.name}: " + (f"{self.width} numbers, each {self.kind}" if self.width > 1 else self.kind)
+
+
+def _bound(number: float) -> str:
+    """A whole number with all its digits up to 2^53, of which float64 holds every one; others as six digits."""
+    return str(int(number)) if abs(number) <= 2**53 and number == int(number) else f"{number:g}"
 
 
 @dataclass(frozen=True)

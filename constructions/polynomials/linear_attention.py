@@ -15,7 +15,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isfinite
+from math import frexp, isfinite, log2
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,12 +24,14 @@ from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.artifact.package import packaged_sizes, size_fields
 from compiler.compiled import Compiled
 from compiler.driver import compile
+from compiler.errors import CompileError
 from compiler.formats import FLOAT32
 from compiler.language import memory
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.types import Real
 from constructions.construction import NumericConstruction, parameter
+from constructions.polynomials.compiler_facts import fact_of
 from constructions.polynomials.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
 from constructions.polynomials.polynomial_s6 import PolynomialNetwork
 from constructions.polynomials.polynomial_transition import Linear, Transition
@@ -37,6 +39,7 @@ from verify.forward_error import gamma
 from verify.tasks.numbers import ROWS, AnyNumbers, NumberBatch, NumberTask, sizes_up_to
 
 LINEAR = Linear()
+NOT_INTEGRAL = {"exact_on_integers": None, "integer_answers": 0, "integer_answers_left_out": 0}
 LARGEST_INPUT = 16.0
 MOST_WIDTH = 512
 LARGEST_WEIGHT = 2.0**40  # products of three, summed, stay far inside the range of float32
@@ -45,7 +48,12 @@ MOST_COMPARED, MOST_PRODUCTS = (
     1 << 22,
 )  # positions, and positions times products of x: those are Python's integers
 LEAST_SCALED = 2.0**-110  # 2^-126, and 2^16 for the powers of two that scale the numbers of a block
+SMALL_BESIDE_LARGEST = 2.0**-48  # a float32 number of that size, scaled into a block, keeps its digits above 2^-126
 WEIGHTS_ROUNDED = 3.01 * 2.0**-24  # of a product of three weights, each rounded to float32
+
+
+class WeightLost(ValueError):
+    """A weight of a head that is no weight of a module."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +226,14 @@ class HeadOnMamba:
 
     @cached_property
     def stack(self) -> NumericStack:
-        return numeric_stack(self.compiled)
+        """ValueError, in terms of the matrices, where a weight of a module or a bound leaves float32."""
+        try:
+            return numeric_stack(self.compiled)
+        except WeightLost as error:
+            fact = str(error)
+        except CompileError as error:
+            fact = f"the head does not fit: {fact_of(error)}"
+        raise ValueError(f"{fact}; {_remedy(self)}.")
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -227,6 +242,30 @@ class HeadOnMamba:
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """(batch, t, d) to (batch, t, d_v), float64 from the float32 modules."""
         return self.stack.run({"x": x})
+
+
+def _remedy(model: HeadOnMamba) -> str:
+    """Powers of two for the matrices, and what to set to 0 beside them, with which the head is built: that is tried."""
+    exact = [np.vectorize(Fraction, otypes=[object])(m) for m in vars(model.head).values()]
+    shifts = [1 - frexp(float(abs(m).max()))[1] for m in exact]
+    near = [m * Fraction(2) ** k for m, k in zip(exact, shifts, strict=True)]  # the largest is from 1 to 2
+    scaled = [f"{name} by 2^{k}" for name, k in zip(("W_Q", "W_K", "W_V"), shifts, strict=True) if k]
+    multiply = f"multiply {', '.join(scaled)} (the answers by 2^{sum(shifts)})" if scaled else ""
+    small = [abs(m) < SMALL_BESIDE_LARGEST for m in near]
+    cleared, both = ([np.where(s, Fraction(0), m) for s, m in zip(small, of, strict=True)] for of in (exact, near))
+    clear = f"set weights below 2^{int(log2(SMALL_BESIDE_LARGEST))} of the largest of their matrix to 0"
+    for matrices, advice in ((near, multiply), (cleared, clear), (both, f"{multiply} and {clear}")):
+        if advice and _fits(Head(*matrices), model):
+            return advice
+    return "use weights that are nearer to 1 and to one another in size"
+
+
+def _fits(head: Head, model: HeadOnMamba) -> bool:
+    try:
+        numeric_stack(HeadOnMamba(head, model.length, model.bound).compiled)
+    except (WeightLost, CompileError):
+        return False
+    return True
 
 
 def roundings_on_mamba(head: Head, length: int) -> int:
@@ -260,13 +299,15 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
     d = head.query.shape[1]
     compared = max(1, min(length, MOST_COMPARED, MOST_PRODUCTS // head.query.size))
     network, model = on_polynomial_s6([head]), HeadOnMamba(head, length)
-    whole = np.array(rng.integers(-3, 4, (4, compared, d)).tolist(), dtype=object)
+    _ = model.stack  # refuses with a remedy, before anything is measured
+    whole = rng.integers(-3, 4, (4, compared, d))
     real = rng.normal(size=(4, compared, d)).astype(np.float32).clip(-model.bound, model.bound).astype(float)
     given = Head(*(m.astype(float) for m in (head.query, head.key, head.value)))
     rounded = Head(*(_floats(m).astype(float) for m in (head.query, head.key, head.value)))
     in_float64 = gamma(roundings_by_definition(head, compared), "float64")
     in_float32 = gamma(roundings_on_mamba(head, compared), "float32")
     integral = all(Fraction(w).denominator == 1 for m in (head.query, head.key, head.value) for w in m.flat)
+    whole = _inside(head, whole, seed) if integral else whole.astype(object)
     answers = np.stack([head(row) for row in whole])
     on_mamba, proved = model(real), model.compiled.error_bound_within(float(np.abs(real).max())) or 0.0
     return {
@@ -285,13 +326,50 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
         },
         "mamba": {
             **size_fields(packaged_sizes(model.compiled)[0]),
-            "exact_on_integers": bool((model(whole.astype(float)) == answers.astype(float)).all())
-            if integral
-            else None,
+            **(_on_integers(head, whole, model(whole.astype(float)), answers) if integral else NOT_INTEGRAL),
             **_against(rounded, real, on_mamba, in_float32 + in_float64, proved),
             "given_weights": _against(given, real, on_mamba, in_float32 + in_float64 + 2 * WEIGHTS_ROUNDED, proved),
         },
     }
+
+
+def _on_integers(head: Head, x: np.ndarray, computed: np.ndarray, answers: np.ndarray) -> dict[str, Any]:
+    """Whether integer answers are exact where float32 adds them exactly; None where no such answer has a term."""
+    units = _units(head, x)
+    inside, terms = units < 2**24, units > 0
+    compared = int((inside & terms).sum())
+    right = bool((computed == answers.astype(float))[inside].all())
+    return {
+        "exact_on_integers": right if compared or not right else None,
+        "integer_answers": compared,
+        "integer_answers_left_out": int((~inside).sum()),
+    }
+
+
+def _inside(head: Head, x: np.ndarray, seed: int) -> np.ndarray:
+    """Integer inputs as Python's, made smaller, then sparser, until at least half of the answers stay inside 2^24."""
+    drawn = np.random.default_rng(seed).random(x.shape)
+    shares = [2.0**-k for k in range(1, x.shape[2].bit_length() + 1)]
+    for most, share in ((3, 1.0), (2, 1.0), (1, 1.0), *((1, share) for share in shares)):
+        small = x.clip(-most, most) * (drawn < share)
+        units = _units(head, small)
+        if 2 * ((units < 2**24) & (units > 0)).sum() >= (units > 0).sum() > 0:
+            break
+    return np.array(small.tolist(), dtype=object)
+
+
+def _units(head: Head, x: np.ndarray) -> np.ndarray:
+    """Σ |terms| of every answer to integers, in units of which all its terms and their partial sums are multiples.
+
+    In float64, which holds them exactly below 2^53. A term that float32 rounds, by its weight too, is beyond 2^24.
+    """
+    matrices = [abs(m).astype(float) / _finest(m) for m in (head.query, head.key, head.value)]
+    return np.stack([Head(*matrices)(row) for row in abs(x).astype(float)])
+
+
+def _finest(matrix: np.ndarray) -> int:
+    """The largest power of two that divides every whole number of a matrix."""
+    return min((int(w) & -int(w) for w in matrix.flat if w), default=1)
 
 
 def _against(head: Head, x: np.ndarray, answers: np.ndarray, bound: float, proved: float = 0.0) -> dict[str, Any]:
@@ -334,9 +412,9 @@ def _floats(matrix: np.ndarray) -> np.ndarray:
     near = np.vectorize(lambda w: Fraction(float(np.float32(float(w)))), otypes=[object])(matrix)
     lost = np.argwhere((matrix != 0) & ((near == 0) | ~FLOAT32.holds(near.astype(float))))
     if len(lost):
-        raise ValueError(
+        raise WeightLost(
             f"a weight of the head is {float(matrix[tuple(lost[0])]):.3g}, whose float32 digits go below 2^-126, where "
-            "backends flush them to 0; scale the matrix (0, and sizes of at least 2^-103, are always taken)."
+            "backends flush them to 0"
         )
     return near
 

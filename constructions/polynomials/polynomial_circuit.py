@@ -96,7 +96,7 @@ def lower(circuit: PolynomialCircuit, transition: Transition = Linear()) -> Poly
 def _check(circuit: PolynomialCircuit, transition: Transition) -> None:
     first: dict[Need, str] = {}
     for number, layer in enumerate(circuit.layers, start=1):
-        for channel in layer.channels:
+        for channel in (*layer.channels, *_constants(circuit, ())):  # a constant alone has channels of the second kind
             first.setdefault(channel.need, f"block {number}, channel {channel.name}")
     plain = (ALWAYS,)
     reasons = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from copy import deepcopy
 from fractions import Fraction
 from math import comb
 
@@ -85,17 +86,17 @@ def _value(node: ast.expr, field: PolyRing) -> PolyElement:
     if isinstance(node, ast.BinOp):
         return _binary(node, _value(node.left, field), _value(node.right, field), field)
     raise ValueError(
-        f"{_shown(ast.unparse(node))} cannot stand in a polynomial; use numbers, x1, x2, …, + - * / ** and parentheses."
+        f"{_shown(_written(node))} cannot stand in a polynomial; use numbers, x1, x2, …, + - * / ** and parentheses."
     )
 
 
 def _number(node: ast.Constant):
     """A whole number or decimal as an exact rational: 0.1 is 1/10."""
-    if type(node.value) not in (int, float) or node.value in (float("inf"),):
-        raise ValueError(f"{_shown(ast.unparse(node))} is no rational number.")
+    if type(node.value) not in (int, float):
+        raise ValueError(f"{_shown(_written(node))} is no rational number.")
     literal = node.kind if isinstance(node.value, float) and node.kind else str(node.value)
     if abs(int(literal.lower().partition("e")[2] or 0)) > LARGEST_BITS:  # before any such power is formed
-        _check_bits(1, LARGEST_BITS + 1)
+        raise ValueError(f"{_shown(literal)} has more than {LARGEST_BITS} bits as a fraction; write smaller numbers.")
     exact = Fraction(literal)
     _check_bits(exact.numerator)
     _check_bits(exact.denominator)
@@ -113,7 +114,7 @@ def _binary(node: ast.BinOp, left: PolyElement, right: PolyElement, field: PolyR
     if isinstance(node.op, ast.Div):
         if not right.is_ground or not right:
             raise ValueError(
-                f"{_shown(ast.unparse(node))} divides by {_shown(ast.unparse(node.right))}; a polynomial "
+                f"{_shown(_written(node))} divides by {_shown(_written(node.right))}; a polynomial "
                 "divides by numbers other than 0 only."
             )
         return left * (field.domain.one / right.coeff(1))
@@ -121,14 +122,14 @@ def _binary(node: ast.BinOp, left: PolyElement, right: PolyElement, field: PolyR
         return _power(node, left, right, field)
     if isinstance(node.op, ast.BitXor):
         raise ValueError("^ means exclusive or here; write powers with **.")
-    raise ValueError(f"{_shown(ast.unparse(node))} uses an operator that no polynomial has; use + - * / and **.")
+    raise ValueError(f"{_shown(_written(node))} uses an operator that no polynomial has; use + - * / and **.")
 
 
 def _power(node: ast.BinOp, base: PolyElement, exponent: PolyElement, field: PolyRing) -> PolyElement:
     value = exponent.coeff(1) if exponent.is_ground else None
     if value is None or value.denominator != 1 or value < 0:
         raise ValueError(
-            f"{_shown(ast.unparse(node))} has the exponent {_shown(ast.unparse(node.right))}; exponents must "
+            f"{_shown(_written(node))} has the exponent {_shown(_written(node.right))}; exponents must "
             "be whole numbers of at least 0."
         )
     power = int(value)
@@ -162,6 +163,16 @@ def _polynomial(value: PolyElement, field: PolyRing, length: int) -> Polynomial:
         if max(exponents, default=0) > LARGEST_EXPONENT:
             raise ValueError(f"the exponent {max(exponents)} is too large; at most {LARGEST_EXPONENT} is built.")
     return from_terms(length, terms)
+
+
+def _written(node: ast.expr) -> str:
+    """The node as text, its decimals as they were typed: `ast.unparse` writes 1e400 as 1e309."""
+    return ast.unparse(_AsTyped().visit(deepcopy(node)))
+
+
+class _AsTyped(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return ast.Name(node.kind) if isinstance(node.value, float) and node.kind else node
 
 
 def _shown(text: str) -> str:

@@ -27,6 +27,7 @@ import numpy as np
 from compiler.artifact.numeric import NumericStack, numeric_stack
 from compiler.compiled import Compiled
 from compiler.driver import compile
+from compiler.errors import CompileError
 from compiler.formats import FLOAT32
 from compiler.gadgets.scaled_sum import step_rate
 from compiler.language.circuit import Circuit
@@ -35,6 +36,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot, Real
 from compiler.language.words import latch_bank, scaled_sum
 from constructions.construction import NumericConstruction, parameter
+from constructions.polynomials.compiler_facts import fact_of
 from constructions.polynomials.polynomial_expression import parse_polynomial
 from constructions.polynomials.polynomial_task import PolynomialTask
 from constructions.polynomials.polynomial_terms import Monomial, Polynomial
@@ -200,8 +202,28 @@ def build_on_mamba(polynomial: Polynomial, form: str = "binary", bound: float = 
     if form not in ARITY:
         raise ValueError(f"form {form!r} is unknown on Mamba; it must be one of {', '.join(ARITY)}.")
     held = rounded(polynomial)
-    bound = bound or default_bound(held, form)
-    return PolynomialOnMamba(held, form, bound, compile(circuit_of(held, form, bound)), polynomial)
+    largest = bound or default_bound(held, form)
+    try:
+        compiled = compile(circuit_of(held, form, largest))
+    except CompileError as error:
+        if bound:
+            raise
+        raise ValueError(f"the polynomial does not fit: {fact_of(error)}; {_remedy(held, form)}") from None
+    return PolynomialOnMamba(held, form, largest, compiled, polynomial)
+
+
+def _remedy(polynomial: Polynomial, form: str) -> str:
+    """How much smaller coefficients compile, which is tried; inputs are of at least 1 already."""
+    for k in (1, 2, 4, 8, 16, 32, 64):
+        scale = Fraction(1, 2**k)
+        terms = tuple(Monomial(scale * m.coefficient, m.factors) for m in polynomial.monomials)
+        try:
+            smaller = rounded(Polynomial(polynomial.length, scale * polynomial.constant, terms))
+            compile(circuit_of(smaller, form, default_bound(smaller, form)))
+        except ValueError:
+            continue
+        return f"divide its coefficients by 2^{k}, which would do, or use --arch s6"
+    return "no coefficients smaller by 2^1 to 2^64 would do; use fewer factors, or --arch s6"
 
 
 def circuit_of(polynomial: Polynomial, form: str, bound: float) -> Circuit:

@@ -17,6 +17,7 @@ from compiler.artifact.compare import differences
 from compiler.artifact.files import CARD, GRAPH, MANIFEST, NUMBERS_FILES
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import sealed
+from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import numeric_stack
 
 X, N, PLACE = numbers(Real(-8, 8, 2), "x"), numbers(Int(-9, 9), "n"), numbers(OneHot(4), "position")
@@ -157,6 +158,19 @@ def test_values_are_given_by_name(tmp_path: Path) -> None:
     for few in (x[0], x[0, 0], x[None]):
         with pytest.raises(ValueError, match=r"and \(sequences, positions, 2\) is needed"):
             loaded.run({"x": few, "n": n})
+
+
+@pytest.mark.parametrize(
+    "lo, hi, said",
+    [
+        (-(2.0**24), 2.0**24, "an integer from -16777216 to 16777216"),
+        (0.0, 1.0, "an integer from 0 to 1"),
+        (-(2.0**24), 2.0**100, "an integer from -16777216 to 1.26765e+30"),
+        (None, 1234567.0, "an integer to 1234567"),
+    ],
+)
+def test_bounds_of_integers_are_shown_whole(lo: float | None, hi: float, said: str) -> None:
+    assert NumberInput("x", True, lo, hi, [0]).kind == said
 
 
 def test_a_model_over_numbers_writes_no_tokens(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """Lemma 2: an S6 layer equal to a causal linear-attention head, against the head's definition."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
+from compiler.artifact.numeric import NumericStack
 from compiler.errors import CompileError
 from constructions.polynomials.linear_attention import (
     Head,
@@ -129,8 +132,60 @@ def test_answers_without_terms_are_counted():
 def test_a_weight_that_float32_loses_is_refused(weight):
     head = float_head(2, 2, 2, 0)
     head.key[1, 0] = weight
-    with pytest.raises(ValueError, match=f"a weight of the head is {weight:.3g}, .* scale the matrix"):
+    with pytest.raises(ValueError, match=f"a weight of the head is {weight:.3g}, .* of their matrix to 0"):
         report(head, 6)
+
+
+def filled(query, key=1.0, value=1.0):
+    return Head(*(np.full((2, 2), size) for size in (query, key, value)))
+
+
+@pytest.mark.parametrize(
+    "sizes, advice",
+    [
+        ((1.1 * 2.0**-120,), r"backends flush them to 0; multiply W_Q by 2\^120 \(the answers by 2\^120\)\.$"),
+        ((1.1 * 2.0**-103,), r"multiply W_Q by 2\^103 \(the answers by 2\^103\)\.$"),
+        ((2.0**-90,), r"multiply W_Q by 2\^90 \("),
+        ((2.0**-100, 2.0**-100), r"multiply W_Q by 2\^100, W_K by 2\^100 \(the answers by 2\^200\)"),
+        ((2.0**40,) * 3, r"float32 ends at 1.70141e\+38; multiply W_Q by 2\^-40, W_K by 2\^-40, W_V by 2\^-40"),
+    ],
+)
+def test_a_head_beyond_float32_is_refused_with_powers_of_two_that_do(sizes, advice):
+    with pytest.raises(ValueError, match=advice) as refused:
+        report(filled(*sizes), 4)
+    assert "declare" not in str(refused.value) and "dyadic" not in str(refused.value)
+    matrices = []
+    for m, name in zip(vars(filled(*sizes)).values(), ("W_Q", "W_K", "W_V"), strict=True):
+        shift = re.search(rf"{name} by 2\^(-?\d+)", str(refused.value))
+        matrices.append(m * 2.0 ** int(shift[1]) if shift else m)
+    assert report(Head(*matrices), 4)["mamba"]["within_bound"]
+
+
+# Integers, where float32 adds them exactly ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", [filled(2.0**18 + 1, 3.0, 2.0), random_head(64, 64, 2, 0)])
+def test_integers_are_compared_where_float32_adds_them_exactly(head):
+    row = report(head, 48)["mamba"]
+    assert row["exact_on_integers"] and row["within_bound"]
+    assert row["integer_answers"] > 0 and row["integer_answers"] + row["integer_answers_left_out"] <= row["answers"]
+
+
+def test_the_units_of_a_sum_are_the_last_bits_of_the_weights():
+    """Large powers of two are as exact as ones."""
+    row = report(filled(2.0**20, 2.0**20, 2.0**20), 8)["mamba"]
+    assert row["exact_on_integers"] and row["integer_answers_left_out"] == 0
+
+
+def test_a_weight_that_float32_rounds_leaves_every_answer_with_a_term_out():
+    row = report(filled(2.0**30 + 1), 32)["mamba"]
+    assert row["exact_on_integers"] is None and row["integer_answers"] == 0 < row["integer_answers_left_out"]
+
+
+def test_a_wrong_integer_inside_is_found(monkeypatch):
+    run = NumericStack.run
+    monkeypatch.setattr(NumericStack, "run", lambda self, *given: run(self, *given) + 1)
+    assert report(random_head(2, 2, 2, 0), 6)["mamba"]["exact_on_integers"] is False
 
 
 @pytest.mark.parametrize("number, name", [(0, "W_Q"), (1, "W_K"), (2, "W_V")])

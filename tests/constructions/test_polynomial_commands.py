@@ -218,6 +218,33 @@ def test_a_transition_that_cannot_is_refused_with_the_reason(command, transition
     assert need in str(refused.value) and "channel" in str(refused.value)
 
 
+@pytest.mark.parametrize("constant", ["7", "0", "x1-x1", "1/3"])
+@pytest.mark.parametrize("transition", ["taylor", "taylor-3", "exponential"])
+def test_a_constant_too_needs_a_channel_that_forgets(constant, transition):
+    with pytest.raises(CompileError, match=r"block 1, channel p\[1\]: .* the circuit needs Ā = 0"):
+        CliRunner().invoke(app, ["polynomial", constant, "--transition", transition], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("factors", ["2", "3"])
+def test_coefficients_beyond_float32_are_refused_with_a_scale_that_does(factors):
+    command = ["polynomial", "1e38*x1-1e38*x2", "--arch", "mamba", "--factors", factors]
+    with pytest.raises(ValueError, match=r"divide its coefficients by 2\^2, which would do") as refused:
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    assert "declare" not in str(refused.value)
+    assert construct("polynomial", "1e38/4*x1-1e38/4*x2", "--arch", "mamba", "--samples", "5")["float32"]
+
+
+def test_decimals_beyond_float64_are_read_and_shown_as_they_were_typed():
+    assert construct("polynomial", "1e400*x1", "--samples", "3")["proved"]
+    assert construct("monomial", "--coefficient", "1e400", "--samples", "3")["proved"]
+    for text, said in (
+        ("1e5000*x1", "'1e5000' has more than 4096 bits"),
+        ("x1/(x1+1e400)", "'x1 / \\(x1 \\+ 1e400\\)' divides"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            CliRunner().invoke(app, ["polynomial", text], catch_exceptions=False)
+
+
 def test_a_transition_is_built_where_the_circuit_asks_nothing_of_it():
     """A constant needs no memory: Ā = 0 is all, and tanh 0 = 0."""
     assert construct("polynomial", "7/2", "--transition", "squashed", "--samples", "3")["proved"]
