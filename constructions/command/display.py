@@ -193,7 +193,8 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield from error_lines(promise)
     asks = (guarantee["certificate"] or {}).get("asks")
     if asks:
-        proved = guarantee["certificate"].get("parts", {"task": True})["task"]
+        parts = guarantee["certificate"].get("parts")
+        proved = parts is None or parts.get("task")  # a certificate without parts is one of all
         yield f"task: {asks}" if proved else f"task, stated and not proved: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
