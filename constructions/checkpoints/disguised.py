@@ -164,23 +164,24 @@ def verify_disguised(
     if key is not None:
         complaints += key_differences(directory, key, tensors, built)
     known = noise_of(directory)
+    said = ""
     if known is not None:
+        said = as_recorded(known)
         if key is None:
-            raise DisguiseError(f"{directory} has noise. {as_recorded(known)}. --key FILE compares that, and the rest.")
+            raise DisguiseError(f"{directory} has noise. {said}. --key FILE compares that, and the rest.")
         if transformers:
             raise ValueError(
                 "--runtime transformers: it reads the weights with their noise, and nothing is exact of these."
             )
         if not complaints:
-            known, differing = noise_anew(built, key, tensors, known)
-            complaints += differing
+            found, differing = noise_anew(built, key, tensors, known)
+            complaints, said = [*complaints, *differing], f"As they stand: {said_of_noise(found)}"
             tensors = key.plain(tensors)
     run = with_tensors(built, tensors)
     stack = run.stack()
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
-    said = "" if known is None else as_recorded(known) if complaints else f"As they stand: {said_of_noise(known)}"
     complaints = [f"the disguised checkpoint: {c}" for c in complaints]
     return Finding(run, stack, complaints, None, results, proof_of(run), noise=said)
 

@@ -195,7 +195,7 @@ def test_a_record_of_noise_is_compared_with_what_is_measured(entry, noisy, tmp_p
     assert run("verify", directory, "--key", noisy[1], "--samples", 20) == 1
     found = capsys.readouterr()
     assert f"construction.json: disguise.noise.{entry} is " in found.err
-    assert "Its maker recorded, and nothing here has compared: noise" in " ".join(found.out.split())
+    assert "As they stand: noise of up to 0.4" in " ".join(found.out.split()), "what is measured, not the record"
     with pytest.raises(DisguiseError, match="has noise. Its maker recorded, and nothing here has compared: noise"):
         run("verify", directory)
 
