@@ -7,7 +7,7 @@ one token, of decoding, never does. So the angle grows, and the steps of float32
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -24,14 +24,18 @@ def decoded(angle: np.float32) -> tuple[np.float32, float]:
     return angle, float(np.cos(np.float64(angle)))
 
 
-def first_wrong(step: Step, tokens: int) -> int | None:
-    """The first token, from 1, at which the sign is not the parity of the tokens so far."""
+def wrong_tokens(step: Step, tokens: int) -> Iterator[int]:
+    """The tokens, from 1, at which the sign is not the parity of the tokens so far."""
     angle = np.float32(0)
     for t in range(1, tokens + 1):
         angle, rotated = step(angle)
         if (rotated < 0) != bool(t % 2):
-            return t
-    return None
+            yield t
+
+
+def first_wrong(step: Step, tokens: int) -> int | None:
+    """The first of them, None where all are right."""
+    return next(wrong_tokens(step, tokens), None)
 
 
 def prefill_error(tokens: int) -> float:

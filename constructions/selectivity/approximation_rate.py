@@ -24,6 +24,7 @@ import numpy as np
 SCALES = 48
 _FOURIER_TERMS = 1 << 16
 MOST_BASES = 1 << 16
+LARGEST = 140  # the power of ten up to which the squares of values and of errors are floats, and below 0 as well
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,14 @@ def fourier_errors(function: PiecewiseConstant, most: int) -> np.ndarray:
     """The squared error of the best N Fourier bases e^(2πint), N = 1 … most: (most,)."""
     n = np.arange(1, _FOURIER_TERMS + 1)
     ends = np.array([0.0, *map(float, function.breaks)])
-    values = np.array([float(v) for v in function.values])
-    steps = np.concatenate([[values[0] - values[-1]], np.diff(values)])  # the circle closes with a jump at 0
+    before = (function.values[-1], *function.values)  # the circle closes with a jump at 0
+    steps = np.array([float(b - a) for a, b in zip(before, function.values, strict=False)])
     coefficients = (steps[:, None] * np.exp(-2j * pi * ends[:, None] * n)).sum(axis=0) / (2 * pi * n)
-    energies = np.concatenate([[float(function.integral(Fraction(1)) ** 2)], np.repeat(np.abs(coefficients) ** 2, 2)])
-    kept = np.cumsum(np.sort(energies)[::-1])
-    return np.maximum(float(function.squared_norm()) - kept[:most], 0.0)
+    energies = np.sort(np.repeat(np.abs(coefficients) ** 2, 2))[::-1]
+    mean = function.integral(Fraction(1)) ** 2
+    left = float(function.squared_norm() - mean) - np.concatenate([[0.0], np.cumsum(energies)])
+    larger = int((energies > float(mean)).sum())  # so many bases are better than the mean
+    return np.maximum(np.concatenate([float(mean) + left[1 : larger + 1], left[larger:]])[:most], 0.0)
 
 
 def bases_needed(function: PiecewiseConstant) -> int:
@@ -115,9 +118,8 @@ def bases_needed(function: PiecewiseConstant) -> int:
     needed = max(72 * function.jumps, ceil(60 / function.gap))
     if needed > MOST_BASES:
         raise ValueError(
-            f"the breaks are {float(function.gap):.3g} apart, and the rates then show after {needed:,} bases; "
-            f"at most {MOST_BASES:,} "
-            f"are computed, so breaks must be at least {60 / MOST_BASES:.2g} apart."
+            f"breaks must be at least {60 / MOST_BASES:.2g} apart, from 0 and 1 too, and at most {MOST_BASES // 72}: "
+            f"else both rates show only after more than the {MOST_BASES:,} bases that are computed."
         )
     return needed
 
@@ -152,9 +154,20 @@ def _rational(number: object) -> Fraction:
         raise ValueError(f"{number!r} is no rational number, such as 1/3 or 0.25") from None
 
 
+def _check_sizes(function: PiecewiseConstant, values: Sequence) -> None:
+    """ValueError for squares that no float holds."""
+    jumps = (abs(b - a) for a, b in zip(function.values, function.values[1:], strict=False))
+    if max(map(abs, function.values)) > Fraction(10) ** LARGEST or max(jumps) < Fraction(10) ** -LARGEST:
+        raise ValueError(
+            f"values = {', '.join(map(str, values))}: each must be within ±1e{LARGEST} and some jump at least "
+            f"1e-{LARGEST}, or no float holds the squared errors."
+        )
+
+
 def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:
     """Both curves of squared errors, the fitted slopes and those of Corollary 1: plain numbers for JSON."""
     function = PiecewiseConstant.of(breaks, values)
+    _check_sizes(function, values)
     needed = bases_needed(function)
     most = most or needed
     if most < needed:

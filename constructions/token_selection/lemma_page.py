@@ -88,7 +88,7 @@ out by products (rank) or tells places apart by fixed filters (delays). A test h
 
 - Information: copying N words of V takes N·log2 V bits of state, recall n_K·log2 V_v if all n_K keys are shown.
 - Rank: a read-out for n keys takes l products or more for l stored pairs, and n/2 for √n + 1 of them, at any precision.
-- Delays: a filter within 1/√(2i) of a delay by i has more than i/2 states.
+- Delays: a filter nearer than 1/√(2i) to a delay by i has more than i/2 states.
 
 So no bound that is poly-logarithmic in words and length can hold for D with numbers of so many bits.
 """

@@ -8,14 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.mamba3 import PI, TWO_PI, decoded, first_wrong, on_cuda, prefill_error
+from conformance.mamba3 import PI, TWO_PI, decoded, first_wrong, on_cuda, prefill_error, wrong_tokens
 
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "mamba3.md").read_text("utf-8").split())
 
 
 def test_a_decoded_half_turn_goes_wrong_where_the_page_says() -> None:
-    found = first_wrong(decoded, 20_000)
-    assert found is not None and f"wrong from token {found:,} on" in PAGE
+    found, tokens = first_wrong(decoded, 20_000), 100_000
+    assert found is not None and f"**first wrong at token {found:,}**" in PAGE
+    wrong = set(wrong_tokens(decoded, tokens))
+    again = next(t for t in range(found, tokens) if t not in wrong)
+    share = 100 * len(wrong) / (tokens - found + 1)
+    assert f"right again from token {again:,} and wrong again later" in PAGE and max(wrong) > again
+    assert f"{share:.1f} % of the answers from token {found:,} to {tokens:,} are wrong" in PAGE
 
 
 def test_a_step_that_takes_its_angle_modulo_a_turn_is_right_there() -> None:

@@ -203,6 +203,24 @@ def test_too_few_bases_for_both_rates_are_refused():
         rate_report(["1/3"], [0, 1], 18)
 
 
+@pytest.mark.parametrize("values", [["0", "1e160"], ["0", "1e400"], ["2e140", "1"], ["0", "1e-141"]])
+def test_values_whose_squares_are_no_floats_are_refused(values):
+    with pytest.raises(ValueError, match=f"values = {values[0]}, {values[1]}: each must be within ±1e140"):
+        rate_report(["0.3"], values)
+
+
+@pytest.mark.parametrize("values", [[0, "1e140"], [0, "1e-140"], [10**18, 10**18 + 1], [-1, 0], [100, 99]])
+def test_the_rates_are_those_of_the_jumps_whatever_their_size_and_place(values):
+    report, plain = rate_report(["0.3"], values), rate_report(["0.3"], [0, 1])
+    assert report["slopes"] == pytest.approx(plain["slopes"], rel=1e-6)
+
+
+def test_so_many_jumps_that_no_number_of_bases_shows_them_are_refused():
+    breaks = [Fraction(i, 912) for i in range(1, 912)]
+    with pytest.raises(ValueError, match="apart, from 0 and 1 too, and at most 910"):
+        rate_report(breaks, [i % 2 for i in range(912)])
+
+
 @pytest.mark.parametrize("form", ["steps", "bumps"])
 def test_remark_1_on_mamba2(form: str) -> None:
     """The ±1 transform of integers on real Mamba-2 blocks: two of them, exact."""

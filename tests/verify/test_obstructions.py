@@ -111,6 +111,16 @@ def test_every_filter_of_few_frequencies_misses_a_delay(delay) -> None:
     assert close > 0.3
 
 
+@pytest.mark.parametrize("delay", [2, 8, 18])
+def test_nearer_than_the_bound_takes_more_than_half_the_states(delay) -> None:
+    """At 1/√(2i) itself half are enough: for i = 2 the filter 0, ½, ½, … of one state, h_t = ½ from t = 1 on."""
+    bound = 1 / np.sqrt(2 * delay)
+    assert obstructions.least_delay_states(delay, bound) == delay / 2
+    assert obstructions.least_delay_states(delay, 0.99 * bound) > delay / 2
+    one = np.array([0.0] + [0.5] * 9)
+    assert np.abs(one - (np.arange(10) == 2)).max() == 1 / np.sqrt(4)
+
+
 def test_hankel_matrices_of_delays_and_of_filters() -> None:
     """A delay by i has rank i, all singular values 1; F frequencies have rank 2F at most."""
     rng = np.random.default_rng(0)
