@@ -6,15 +6,13 @@ Every command reads a manifest through this, so that none of them meets a name w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.json_files import shown
+from compiler.artifact.records import GuaranteeRecord, Manifest, SizesRecord, VerificationRecord
 from compiler.artifact.schema import parse
-
-if TYPE_CHECKING:
-    from compiler.artifact.manifest import GuaranteeRecord, Manifest, SizesRecord, VerificationRecord
 
 OF_A_BLOCK = ("d_model", "d_inner", "d_state")
 OF_A_CERTIFICATE: dict[str, Any] = {

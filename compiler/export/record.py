@@ -8,8 +8,8 @@ from typing import Any
 
 from compiler.artifact.card import compiled_from, promise_sentences
 from compiler.artifact.json_files import canonical_json
-from compiler.artifact.manifest import PromiseRecord
 from compiler.artifact.numbers_config import is_numbers
+from compiler.artifact.records import PromiseRecord
 from compiler.export.checkpoint import Package
 from compiler.export.errors import ExportError
 from compiler.language.markdown import prose

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from compiler.artifact.files import MANIFEST
 from constructions.construction import CircuitFamily
 from verify.tasks.chain import Solver
 
@@ -15,6 +16,7 @@ class Own(CircuitFamily):
 
     name: ClassVar[str] = "circuit"
     registered: ClassVar[bool] = False
+    stated_in: ClassVar[str] = MANIFEST  # its input language
 
     def title(self) -> str:
         """The problem's own name."""

@@ -15,7 +15,7 @@ from verify.checker.check import check
 from verify.checker.families import check_config
 from verify.checker.formats import Rejected
 from verify.kernel.files import check_config as kernel_config
-from verify.kernel.floats import Unproved
+from verify.kernel.floats import FLOAT32, Unproved
 
 LETTERS = Alphabet.of("a", "b", "c")
 ODD = (1, None, "x", [None, None], float("nan"))
@@ -28,7 +28,10 @@ UNOPENED = {  # no model of the library opens with these
     "time_step_rank": ([], "x", 1.5, None),
     "use_cache": ("x", 1.5, []),
 }
-READERS = ((lambda config: check_config(config, "float32"), Rejected), (kernel_config, Unproved))
+READERS = (
+    (lambda config: check_config(config, "float32"), Rejected),
+    (lambda config: kernel_config(config, FLOAT32), Unproved),
+)
 
 
 def _config(arch: str) -> dict:

@@ -1,0 +1,202 @@
+"""What construction.json holds, as the records that it is parsed into once (`manifest.py`)."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from compiler.artifact.numbers_config import NumberInput
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Size and hash of a file."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ErrorRecord:
+    """No output is further than `error` from the circuit's where no real input exceeds `inputs` in size."""
+
+    inputs: float
+    error: float
+
+
+Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]  # as `formats.FORMATS`
+
+
+@dataclass(frozen=True)
+class PromiseRecord:
+    """What is promised, and for which inputs: `language` is the automaton as `language_to_data` writes it.
+
+    A model over numbers has none (null), but `inputs`, what each of them may be; error_bounds: how far an output may
+    be from the circuit's where no real input exceeds a size.
+
+    length: most positions, null where no sequence is too long; stop: the letter that ends a generation.
+    level: "bit-exact" or "bounded-error".
+    error_bound: how far a score may be from the circuit's, where the level is "bounded-error" and a bound is known.
+    """
+
+    language: dict[str, Any] | None
+    length: int | None
+    description: str
+    stop: str | None
+    dtype: Dtype
+    level: str
+    error_bound: float | None = None
+    inputs: list[NumberInput] = field(default_factory=list)
+    error_bounds: list[ErrorRecord] = field(default_factory=list)
+
+    @property
+    def over_numbers(self) -> bool:
+        return self.language is None
+
+
+@dataclass(frozen=True)
+class BlockNames:
+    """Names of a block's channels and state columns, in the order in which they were allocated."""
+
+    channels: list[str]
+    columns: list[str]
+
+
+@dataclass(frozen=True)
+class Meanings:
+    """What the named lanes, channels and columns hold, in the same order: stream, token or bit, and scale."""
+
+    lanes: list[str]
+    blocks: list[BlockNames]
+
+
+@dataclass(frozen=True)
+class SizesRecord:
+    """Sizes of the bare stack as it runs, what each block uses of them, and those of the language model."""
+
+    d_model: int
+    d_inner: int
+    d_state: int
+    layers: int
+    blocks: list[dict[str, int]]
+    parameters: int | None
+    packaged: dict[str, int] | None
+
+
+@dataclass(frozen=True)
+class CodesRecord:
+    """How random key codes were drawn, and what the failure law says of these; null where nothing was asked of them."""
+
+    size: int
+    length: int
+    epsilon: float | None
+    coherence: float
+    seed: int
+    draws: int
+    kind: str
+    expected_failure: float
+    sets: int
+
+
+@dataclass(frozen=True)
+class GuaranteeRecord:
+    """What a construction says of its answers, and the proof if there is one."""
+
+    level: str
+    answers: str
+    expected_failure: float
+    certificate: dict[str, Any] | None
+    proof: str
+    domain: str
+    codes: CodesRecord | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What was run when the checkpoint was made, and how it came out."""
+
+    sequences: int
+    queries: int
+    accuracy: float | None
+    exact_sequences: int
+    bit_exact: bool | None
+    margin: float | None
+    share_of_bound: float | None = field(default=None, kw_only=True)  # of numbers: the largest error
+    left_out: int | None = field(default=None, kw_only=True)  # adversarial sequences beyond the budget
+    not_drawn: int | None = field(default=None, kw_only=True)  # random ones
+
+
+@dataclass(frozen=True)
+class FormRecord(RunRecord):
+    """The same for all tasks of one form, and for each."""
+
+    tasks: dict[str, RunRecord]
+
+
+@dataclass(frozen=True)
+class FailureRecord:
+    """The measured rate of wrong answers, and its interval: two numbers."""
+
+    rate: float
+    interval: list[float]
+
+
+@dataclass(frozen=True)
+class VerificationRecord(FormRecord):
+    """The language model's results, and those of the bare form."""
+
+    bare: FormRecord | None = None
+    failure: FailureRecord | None = None  # of a promise for most answers
+
+
+@dataclass(frozen=True)
+class AnswersRecord:
+    """What answers.json holds: answers of the author's function to so many questions, in so many sequences."""
+
+    function: str
+    says: str
+    sequences: int
+    questions: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The typed content of construction.json.
+
+    circuit: name of the circuit; arch: the compiler's target; lanes, blocks: the names in the weights; meanings: what
+    these hold;
+    card: hash of the README.md that was written beside it (which the user may edit); versions: of what wrote it;
+    max_d_state, n_groups: what was asked of its state, where that is not the default: `compile` is given them again.
+    asked: the state of the language behind which the model writes, "" where any beginning of a sequence is a prompt.
+    The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
+    task: which function the answers are, by the name and parameters that the checker knows (`checker/tasks/task.py`).
+    answers: of a circuit of one's own, what its author's function was asked.
+    obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
+    """
+
+    format: str
+    format_version: int
+    sha256: str
+    files: dict[str, Fingerprint]
+    card: str
+    circuit: str
+    arch: str
+    dtype: Dtype
+    promise: PromiseRecord
+    sizes: SizesRecord
+    lanes: list[str]
+    blocks: list[BlockNames]
+    cuda_limits: list[str]
+    versions: dict[str, str]
+    max_d_state: int | None = None
+    n_groups: int = 1
+    asked: str = ""
+    meanings: Meanings | None = None
+    construction: str | None = None
+    theorem: str | None = None
+    params: dict[str, int | float | str | bool | None] = field(default_factory=dict)
+    bound: dict[str, int] = field(default_factory=dict)
+    guarantee: GuaranteeRecord | None = None
+    verification: VerificationRecord | None = None
+    task: dict[str, Any] | None = None
+    answers: AnswersRecord | None = None
+    obstructions: list[str] = field(default_factory=list)
+    needed: str = ""
