@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.place import locked
+from compiler.artifact.plain_files import fresh_file
 from constructions.shards import table_file
 from constructions.shards.shard import Place, Shard
 
@@ -97,9 +98,8 @@ class Table:
         columns = [pyarrow.array(values, type) for values, type in zip(zip(*rows), types, strict=True)]
         run = json.dumps(self.run, sort_keys=True, allow_nan=False)
         schema = pyarrow.schema(zip(table_file.COLUMNS, types), {table_file.RUN: run})
-        partial = path.with_name(f".{path.name}.partial")
-        parquet.write_table(pyarrow.table(columns, schema=schema), partial)
-        partial.replace(path)
+        with fresh_file(path) as place:
+            parquet.write_table(pyarrow.table(columns, schema=schema), place)
 
     def result(self, shard: Shard) -> Any:
         """What came out of a shard that is done."""

@@ -65,6 +65,15 @@ def test_what_stops_while_it_writes_leaves_the_table_before(tmp_path) -> None:
     assert (tmp_path / "table").read_bytes() == before
 
 
+def test_no_link_beside_the_table_is_followed(tmp_path) -> None:
+    """One of the name that a table once had while it was written."""
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".table.partial").symlink_to("mine")
+    _filled(tmp_path / "table", SHARDS[:1])
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert Table(tmp_path / "table", {"seed": 1}).places("a") == [(0, 10)]
+
+
 def test_a_folder_that_is_not_there_is_said_before_any_work(tmp_path) -> None:
     with pytest.raises(ValueError, match="there is no folder"):
         Table(tmp_path / "none" / "table", {})
