@@ -11,17 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from compiler.errors import CompileError
 from constructions.registry import CONSTRUCTIONS
+from tests.fuzz.run import Hang, at_most
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.evidence import DTYPES, SMALL, Job, jobs, title
 from tests.verify.kernel.small import put, said
@@ -39,26 +37,6 @@ OUTCOMES = (WHOLE, NO_TASK, MEANING, REFUSED, LATE)
 COLUMNS = {"Mamba": "mamba", "Mamba-2": "mamba2", "S4D": "s4d"}
 TABLE = ("| what came of it |", "\n\n<!-- end of the evidence -->")
 PAGE, MARK = "proofs.md", "<!-- table: tests/verify/kernel/evidence.py -->"
-
-
-class OutOfTime(BaseException):
-    """No part of a search takes it for a refusal."""
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """OutOfTime after so many processor seconds of this process."""
-
-    def stop(*_: Any) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def made(job: Job, directory: Path) -> Path | None:
@@ -93,9 +71,9 @@ def outcome(directory: Path, seconds: float = SECONDS) -> dict[str, Any]:
     begun = time.process_time()
     found: dict[str, Any] = {"is": LATE, "why": ""}
     try:
-        with limited(seconds):
+        with at_most(seconds):
             found = _proved(directory)
-    except OutOfTime:
+    except Hang:
         pass
     return found | {"seconds": round(time.process_time() - begun, 1)}
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.fuzz.run import Hang, at_most
 from tests.verify.checker.evidence import jobs, title
 from tests.verify.kernel.evidence import (
     LATE,
@@ -15,10 +16,8 @@ from tests.verify.kernel.evidence import (
     REFUSED,
     TABLE,
     WHOLE,
-    OutOfTime,
     _task,
     grouped,
-    limited,
     outcome,
     table,
 )
@@ -67,7 +66,7 @@ def test_reasons_are_grouped(why, reason):
 
 
 def test_what_takes_too_long_is_stopped(recall):
-    with pytest.raises(OutOfTime), limited(0.05):
+    with pytest.raises(Hang), at_most(0.05):
         while True:
             pass
     assert outcome(recall, 0.01)["is"] == LATE
