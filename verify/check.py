@@ -176,6 +176,7 @@ class _Verdicts:
         """Of the first so many rows."""
         return _Verdicts(*(vars(self)[field.name][:count] for field in fields(self)))
 
+    @np.errstate(invalid="ignore")  # of scores that overflow, inf - inf is no number
     def margins(self, row: np.ndarray, labels: np.ndarray, scores: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """How far each answer leads the best other token: (queries,); not above 0, or no number, where it is wrong.
 

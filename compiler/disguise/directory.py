@@ -47,6 +47,14 @@ _NAMELESS: dict[str, Any] = {"lanes": [], "blocks": [], "cuda_limits": [], "vers
 _SIZES = {"d_model": 0, "d_inner": 0, "d_state": 0, "layers": 0, "blocks": [], "parameters": None, "packaged": None}
 
 
+def check_disguised(directory: Path) -> None:
+    """DisguiseError where there is no disguised checkpoint that a key could be of."""
+    if not directory.exists():
+        raise DisguiseError(f"{directory} does not exist.")
+    if not is_disguised(directory):
+        raise DisguiseError(f"{directory} is no disguised checkpoint; leave the key out.")
+
+
 def check_out(out: Path, overwrite: bool) -> None:
     """DisguiseError where a disguised checkpoint must not be written."""
     check_place(out)

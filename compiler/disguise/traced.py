@@ -12,9 +12,9 @@ from compiler.artifact.dtype import in_dtype
 from compiler.artifact.files import CONFIG, WEIGHTS
 from compiler.artifact.json_files import read_json
 from compiler.artifact.load import load_over_tokens
-from compiler.artifact.manifest import file_hash, is_disguised
+from compiler.artifact.manifest import file_hash
 from compiler.disguise.basis import lane_basis
-from compiler.disguise.directory import read_disguised, write_plain
+from compiler.disguise.directory import check_disguised, read_disguised, write_plain
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key, read_key
 from compiler.tracing.forward import Basis
@@ -28,10 +28,7 @@ def load_disguised(directory: str | Path, key: str | Path | Key) -> TracedModel:
     circuit's.
     """
     directory, known = Path(directory), key if isinstance(key, Key) else read_key(Path(key))
-    if not directory.exists():
-        raise DisguiseError(f"{directory} does not exist.")
-    if not is_disguised(directory):
-        raise DisguiseError(f"{directory} is no disguised checkpoint; leave the key out.")
+    check_disguised(directory)
     _, tensors = read_disguised(directory)
     if file_hash(directory / WEIGHTS) != known.weights:
         raise DisguiseError(f"the key is that of other weights than those in {directory}.")

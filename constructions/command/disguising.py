@@ -27,25 +27,16 @@ def register(app: typer.Typer) -> None:
     app.command("undisguise")(undisguise)
 
 
-def check_disguised(directory: Path, key: Path) -> None:
-    """ValueError for the key of a directory that is no disguised one."""
-    from compiler.artifact.manifest import is_disguised
-
-    if not directory.exists():
-        raise ValueError(f"{directory} does not exist.")
-    if not is_disguised(directory):
-        raise ValueError(f"--key {key}: {directory} is no disguised checkpoint; leave it out.")
-
-
 def verifier_of(directory: Path, key: Path | None) -> Callable[..., Any] | None:
     """What verifies this directory, where it is a disguised one; ValueError for a key of one that is not."""
     from functools import partial
 
     from compiler.artifact.manifest import is_disguised
+    from compiler.disguise.directory import check_disguised
     from compiler.disguise.key import read_key
 
     if key is not None:
-        check_disguised(directory, key)
+        check_disguised(directory)
     if not is_disguised(directory):
         return None
     from constructions.checkpoints.disguised import verify_disguised

@@ -17,7 +17,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import file_hash, is_disguised
 from compiler.artifact.plain_files import check_replaced, write_whole
 from constructions.command.certificates import CertificateFile, certify, line
-from constructions.command.disguising import KeyFile, check_disguised
+from constructions.command.disguising import KeyFile
 from constructions.command.display import working
 from constructions.command.numbers import over_numbers
 from constructions.command.options import Json
@@ -80,10 +80,11 @@ def _proved(directory: Path, key: Path | None) -> Verdict:
 
 def _undisguised(directory: Path, key: Path) -> Verdict:
     """The checker's, of the plain checkpoint that the key gives back, of the directory as it stands, and of noise."""
-    check_disguised(directory, key)
+    from compiler.disguise.directory import check_disguised
     from compiler.disguise.key import read_key
     from constructions.checkpoints.disguised import prove_plain
 
+    check_disguised(directory)
     opened = read_key(key)
     try:
         found = prove_plain(directory, opened)
