@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from compiler.automata.cascade import HOLD, Action, Cascade, Key, Level, disagreement, moved
 from compiler.automata.holonomy import cascade_of
-from compiler.automata.images import CapMet, Images
+from compiler.automata.images import CapMet, Images, images
 from compiler.automata.permutations import Permutation, Swap, behind, identity, inverse, swapped, swaps
 from compiler.automata.splitting import split
+from compiler.automata.table import Table
 
 Held = tuple[Permutation, ...]
 """C_1, …, C_k, each at all places."""
@@ -85,17 +86,23 @@ class Turning:
 MOST_PLACES = 16  # of a level that is moved by more than one swap
 
 
-def turning_cascade(images: Images, outputs: tuple[Hashable, ...]) -> Cascade:
+def turning_cascade(found: Images, outputs: tuple[Hashable, ...]) -> Cascade:
     """A cascade of resets and permutations that puts out `outputs`, by state, with as few swaps in a row as `split`
     finds. CapMet, in one sentence, where a level is too large.
     """
-    cascade = split(cascade_of(images, outputs, turning=True))
-    wrong = disagreement(cascade, images.table, outputs)
+    cascade = split(cascade_of(found, outputs, turning=True))
+    wrong = disagreement(cascade, found.table, outputs)
     assert wrong is None, f"the cascade parts from its automaton {wrong}"
     large = max((turning.size for turning in turnings(cascade) if turning.columns > 1), default=0)
     if large > MOST_PLACES:
         raise CapMet(f"a level of its cascade moves {large} places, and {MOST_PLACES} are the most")
     return cascade
+
+
+@lru_cache(maxsize=1)
+def turning_of(table: Table) -> Cascade:
+    """`turning_cascade` of a minimal table, which is asked for counts and again for swaps."""
+    return turning_cascade(images(table), table.outputs)
 
 
 def turnings(cascade: Cascade) -> list[Turning]:

@@ -25,10 +25,11 @@ from compiler.automata.counted import longest_counted, orders_of
 from compiler.automata.counting import Counting, counting_of, outputs_by_number, remainder_of
 from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import images
+from compiler.automata.solvable import counting_cascade
 from compiler.automata.stream import levels_of, output_of
 from compiler.automata.table import NO, YES, Table, minimal, table_of
 from compiler.automata.turned import matches, turned_levels, turned_output, turned_scores
-from compiler.automata.turning import turning_cascade, turnings
+from compiler.automata.turning import turning_of, turnings
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -71,8 +72,10 @@ class Automaton(Construction):
     @cached_property
     def cascade(self) -> Cascade:
         found = images(self.least)
-        turning = self.reflects or bool(found.permutations)
-        return (turning_cascade if turning else cascade_of)(found, self.least.outputs)
+        if not found.permutations and not self.reflects:
+            return cascade_of(found, self.least.outputs)
+        counts = None if self.reflects else counting_cascade(self.least)
+        return turning_of(self.least) if counts is None else counts
 
     @cached_property
     def moduli(self) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from compiler.automata.cascade import Cascade
@@ -13,8 +12,9 @@ from compiler.automata.groups import Group, groups
 from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import CapMet, images
 from compiler.automata.monoid import Monoid, transition_monoid
+from compiler.automata.solvable import MOST_ELEMENTS, counting_cascade
 from compiler.automata.table import Table, minimal
-from compiler.automata.turning import turning_cascade, turnings
+from compiler.automata.turning import turning_of, turnings
 
 SARROF = "Sarrof, Veitsman and Hahn 2024"
 KROHN_RHODES = "Krohn and Rhodes 1965"
@@ -88,7 +88,7 @@ def with_swaps(decision: Decision, table: Table) -> Decision:
     """The decision with what Gated DeltaNet makes of the language."""
     least = minimal(table)
     try:
-        cascade = _turning(least)
+        cascade = turning_of(least)
     except CapMet as cap:
         return replace(decision, says=(*decision.says, f"Gated DeltaNet: not tried, because {cap}."))
     moved = turnings(cascade)
@@ -99,12 +99,6 @@ def with_swaps(decision: Decision, table: Table) -> Decision:
     return replace(decision, says=(*decision.says, says), swaps=swaps)
 
 
-@lru_cache(maxsize=1)
-def _turning(least: Table) -> Cascade:
-    """Asked for counts and again for swaps, of the same table."""
-    return turning_cascade(images(least), least.outputs)
-
-
 def _counts(least: Table, held: tuple[Group, ...]) -> tuple[tuple[int, ...], int] | None:
     """Modulo what counts follow an automaton with these groups, and to how many letters; None where they do not."""
     counts = counting_of(least, least.outputs)
@@ -113,9 +107,10 @@ def _counts(least: Table, held: tuple[Group, ...]) -> tuple[tuple[int, ...], int
     if not all(group.solvable for group in held):
         return None
     try:
-        orders = orders_of(_turning(least))
+        cascade = counting_cascade(least)
     except CapMet:
         return None
+    orders = None if cascade is None else orders_of(cascade)
     return (orders, longest_counted(orders)) if orders else None
 
 
@@ -156,7 +151,8 @@ def _with_groups(
     else:
         why = (
             f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length, to which counts follow "
-            "cascades whose levels are each moved by powers of one permutation, as this one is not: refused on Mamba."
+            f"them. They are taken apart into counts where the group of a level has at most {MOST_ELEMENTS} elements, and "
+            "this one's cascade has a larger one, or none is known: refused on Mamba."
         )
     says = (
         f"{_states(least)}, {size}, not star-free: it holds {names}.",
