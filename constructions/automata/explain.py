@@ -151,8 +151,8 @@ def _with_groups(
     else:
         why = (
             f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length, to which counts follow "
-            f"them. They are taken apart into counts where the group of a level has at most {MOST_ELEMENTS} elements, and "
-            "this one's cascade has a larger one, or none is known: refused on Mamba."
+            f"them. They are taken apart into counts where the group of a level has at most {MOST_ELEMENTS} elements, "
+            "and this one's cascade has a larger one, or none is known: refused on Mamba."
         )
     says = (
         f"{_states(least)}, {size}, not star-free: it holds {names}.",

@@ -91,9 +91,12 @@ holds groups [for every length](groups.md). Mamba and Mamba-2 have none, so on t
   threshold for each multiple, so the length is bounded: `--length 500`, three blocks, proved.
 - **resets, and levels that are each moved by powers of one permutation** (C_2 beside resets, as in `tomita-3`): a count
   of the powers, modulo the order, whatever is reset; a reset latches what the count must make of it. Bounded likewise.
-- **another group that can be solved** (S_4): refused. It needs other eigenvalues (Grazzi et al. 2024).
+- **another group that can be solved** (S_3, S_4): taken apart into cyclic groups, one on the other. Each is a count,
+  which chooses how the next one is moved. Bounded likewise, where a level's group has at most 256 elements.
 - **a group that cannot** (A_5): refused. Its word problem is complete for NC^1 (Barrington 1989; Merrill, Petty and
   Sabharwal 2024).
+
+For every length all groups take other eigenvalues (Grazzi et al. 2024).
 
 ## What is proved
 
