@@ -27,6 +27,7 @@ from compiler.automata.table import Table
 from compiler.automata.turning import turning_of
 
 MOST_ELEMENTS = 1 << 8  # of the group of a level, which a table of the next level goes through
+MOST_ENTRIES = 6_000  # of a level's table: ramps of one number, whose sums float32 must hold (5,760 fit, 7,776 did not)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def counting_cascade(table: Table) -> Cascade | None:
     """A cascade for a minimal table, of resets and of levels that are each moved by powers of one permutation.
 
     None where a level is moved by a group that is not solvable, or by one of more than MOST_ELEMENTS elements that
-    `splitting.py` does not take apart. CapMet where there is no cascade at all.
+    `splitting.py` does not take apart, or where a table has more than MOST_ENTRIES. CapMet where there is no cascade.
     """
     cascade = cascade_of(images(table), table.outputs, turning=True)
     moved = {i: level for i, level in enumerate(cascade.levels) if level.moves and powers_of(level.moves) is None}
@@ -65,6 +66,8 @@ def counting_cascade(table: Table) -> Cascade | None:
             return None
         cascade = _with_counts(cascade, i, factors)
     cascade = shrunk(cascade)
+    if any(len(level.sets) > MOST_ENTRIES for level in cascade.levels):
+        return None
     wrong = disagreement(cascade, table, table.outputs)
     assert wrong is None, f"the cascade parts from its automaton {wrong}"
     return cascade

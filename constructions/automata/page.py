@@ -123,7 +123,8 @@ model read, and how many answers were wrong. It ran as modules of mamba_ssm or o
 500 letters and 2 of 10,000; on Mamba one of 100,000; in {longest} rows, those with more than 1,000,000 letters, one of
 1,000,000; where a length is promised, words of that length at most. Half of the words are uniform; in the others most
 letters leave more than one answer possible.
-*Proved*: weights and answers, for as long as promised. {missing}
+*Proved*: weights and answers, for as long as promised. Several counts beside each other have more situations than the
+checker goes through: there the weights are proved, and the answers tested. {missing}
 
 """
 RANDOM = """
@@ -132,7 +133,7 @@ RANDOM = """
 The command also draws {count} automata of 2 to 8 states over two or three letters, uniformly. {alike} answer every
 word alike. {star_free} are star-free, {solvable} hold groups that can all be solved, {hard} hold one that cannot. Their
 checkpoints are loaded and run by transformers, beside a plain walk through the table. *Held*: how many of the {count}
-the mixer holds for every length, and beside these to a bounded one.
+the mixer holds for every length, and beside these how many this compiler follows to a bounded one.
 
 | mixer | held | bounded | built | blocks | d_model | words × letters of each | letters | wrong |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
