@@ -49,7 +49,7 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     """
     if set(claim) != {"name", "write"} or claim["write"] != "sum":
         raise Unproved("the kernel has a rule for recall of sums only")
-    terms, keys, values = ledger.terms, numbered(names, "k"), numbered(names, "v")
+    terms, keys, values = ledger.terms, *(np.array(numbered(names, x)) for x in "kv")
     language = terms.language
     if not language.used[keys].all() or not any(
         e.letters[keys].any() and any(o.source == e.target and o.letters[values].any() for o in language.edges)

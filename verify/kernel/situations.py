@@ -2,10 +2,11 @@
 
 A *situation* is the state of the language, what tables read of the last letters, and the numbers of the states that are
 *followed*, as far back as any is read. Of *bounded* states it holds an interval, the hull of all that may stand there.
-From the start, where all is 0, each letter of each edge leads on. Sequences of at most `length` letters take as many
-steps, so where nothing is new any more, or after `length` rounds, every position of every sequence is at one of the
-situations that were reached (by induction over positions; lemmas of edges and of known letters). That edges are
-`distinct` only takes sequences away.
+From the start, where all is 0, each letter of each edge leads on. An end of an interval that still grows after so many
+letters (`_EXACT_ROUNDS`) is that of the state's range, which holds at every position. Sequences of at most `length`
+letters take as many steps, so where nothing is new any more, or after `length` rounds, every position of every sequence
+is at one of the situations that were reached (by induction over positions; lemmas of edges and of known letters). That
+edges are `distinct` only takes sequences away.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from verify.kernel.cases import Array, Cases, Place, letter_classes, places_in
-from verify.kernel.exact import add
+from verify.kernel.exact import add, integers
 from verify.kernel.floats import Unproved
-from verify.kernel.language import Edge, Language
+from verify.kernel.language import Language
 from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
+_EXACT_ROUNDS, _AT_ONCE = 1 << 8, 1 << 8
 Ends = tuple[Array, Array]
 
 
@@ -55,6 +57,7 @@ class Situations(_At):
         self._exact = [place for place in places if place[0] not in self._bounded]
         self._held = [place for place in places if place[0] in self._bounded]
         self._tables = [a for a in sorted(depth) if terms.atoms[a].kind == "table"]
+        self._ranges = integers([x for place in self._held for x in terms.atom_range(*place)]).reshape(-1, 2).T
         # of each situation: the state of the language and the numbers at self._exact; the ends at self._held
         self._rows = [np.zeros(1 + len(self._exact), np.int64)]
         self._ends = [np.zeros((2, len(self._held)), np.int64)]
@@ -76,25 +79,26 @@ class Situations(_At):
         return {**exact, **{place: (ends[:, 0, i], ends[:, 1, i]) for i, place in enumerate(self._held)}}
 
     def _walk(self) -> None:
-        newest, steps = [0], 0
-        for _ in range(min(self._language.length, _MOST_ROUNDS)):
+        newest, steps, ways = [0], 0, self._ways()
+        for t in range(min(self._language.length, _MOST_ROUNDS)):
             found: set[int] = set()
-            for edge in self._language.edges:
-                here = [i for i in newest if self._rows[i][0] == edge.source]
-                if here and edge.letters.any():
-                    rows, ends = self._step(here, edge)
-                    steps += len(rows)
-                    found |= self._enter(rows, ends)
-            if len(self._rows) > self._most or steps > _STEPS_EACH * self._most:
-                raise Unproved(f"{len(self._rows)} situations and more")
+            here = [i for i in newest if int(self._rows[i][0]) in ways]
+            for at in range(0, len(here), _AT_ONCE):
+                rows, ends = self._step(here[at : at + _AT_ONCE], ways)
+                steps += len(rows)
+                found |= self._enter(rows, ends, t >= _EXACT_ROUNDS)
+                if len(self._rows) > self._most or steps > _STEPS_EACH * self._most:
+                    raise Unproved(f"{len(self._rows)} situations and more")
             newest = sorted(found)
             if not newest:
                 return
         if self._language.length > _MOST_ROUNDS:
             raise Unproved(f"there are new situations still after {_MOST_ROUNDS} letters")
 
-    def _enter(self, rows: Array, ends: Array) -> set[int]:
-        """The numbers of situations that are new, or whose intervals grow."""
+    def _enter(self, rows: Array, ends: Array, wide: bool) -> set[int]:
+        """The numbers of situations that are new, or whose intervals change. wide: an end that grows is that of the
+        state's range from then on, which holds at every position.
+        """
         found = set()
         for row, (lo, hi) in zip(rows, ends, strict=True):
             i = self._index.setdefault(row.tobytes(), len(self._rows))
@@ -102,25 +106,38 @@ class Situations(_At):
                 self._rows.append(row)
                 self._ends.append(np.stack([lo, hi]))
                 found.add(i)
-            elif (lo < self._ends[i][0]).any() or (hi > self._ends[i][1]).any():
-                self._ends[i] = np.stack([np.minimum(lo, self._ends[i][0]), np.maximum(hi, self._ends[i][1])])
-                found.add(i)
+            elif self._held:
+                grown = np.stack([np.minimum(lo, self._ends[i][0]), np.maximum(hi, self._ends[i][1])])
+                grown = np.where(grown != self._ends[i], self._ranges, grown) if wide else grown
+                if (grown != self._ends[i]).any():
+                    self._ends[i] = grown
+                    found.add(i)
         return found
 
-    def _step(self, here: list[int], edge: Edge) -> tuple[Array, Array]:
-        """Where each letter of an edge leads from each of these situations."""
-        classes = letter_classes(self.terms, self._tables, edge.letters)
-        each = np.repeat(here, classes.shape[1])
+    def _ways(self) -> dict[int, Array]:
+        """By state of the language, where its edges lead, and what tables read of the letters: a column for each."""
+        found: dict[int, list[Array]] = {}
+        for edge in self._language.edges:
+            if edge.letters.any():
+                classes = letter_classes(self.terms, self._tables, edge.letters)
+                target = np.full((1, classes.shape[1]), edge.target)
+                found.setdefault(edge.source, []).append(np.concatenate([target, classes]))
+        return {source: np.concatenate(columns, axis=1) for source, columns in found.items()}
+
+    def _step(self, here: list[int], ways: dict[int, Array]) -> tuple[Array, Array]:
+        """Where each letter leads from each of these situations."""
+        moves = [ways[int(self._rows[i][0])] for i in here]
+        each = np.repeat(here, [m.shape[1] for m in moves])
+        target, *letters = np.concatenate(moves, axis=1)
         before = self._columns(np.stack([self._rows[i] for i in each]), np.stack([self._ends[i] for i in each]))
         now = _At(self.terms, 1)
         for a, lag in (*self._exact, *self._held):
             if lag:
                 now.ends[a, lag] = before[a, lag - 1]
-        for a, numbers in zip(self._tables, classes, strict=True):
-            now.ends[a, 0] = (np.tile(numbers, len(here)),) * 2
+        for a, numbers in zip(self._tables, letters, strict=True):
+            now.ends[a, 0] = (numbers,) * 2
         for a in self._states:  # what a state stores was built before it, so it stands before it in this order
             now.ends[a, 0] = self._moved(now, a, before[a, 0])
-        target = np.full(len(each), edge.target)
         rows = np.stack([target, *(now.ends[place][0] for place in self._exact)], axis=1)
         held = [np.stack([now.ends[place][end] for place in self._held], axis=1) for end in (0, 1) if self._held]
         return rows, np.stack(held, axis=1) if held else np.zeros((len(each), 2, 0), np.int64)
@@ -138,7 +155,7 @@ class Situations(_At):
             moves = of[end] if atom.kind == "latch" else 0 * of[end]
             both = choose(stays, moves)
             found.append(np.where(opened <= 0, stays, np.where(closed >= 1, moves, both)))
-        if any(numbers.dtype == object for numbers in found):
+        if a not in self._bounded and any(numbers.dtype == object for numbers in found):
             raise Unproved("a state has numbers of more than 62 bits")
         return found[0], found[1]
 
