@@ -130,11 +130,10 @@ def table(results: dict[str, dict]) -> str:
         lines.append(f"| {outcome} | {' | '.join(map(str, counts))} | {sum(counts)} |")
     reasons = Counter(grouped(r["why"]) for r in results.values() if r.get("why"))
     rows = [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
-    tried = Counter(r["at"] for r in results.values() if "at" in r)
-    lines += [
-        "",
-        f"By kernel and search of commit {', '.join(f'{at} ({count})' for at, count in tried.most_common())}.",
-    ]
+    tried = Counter(r["at"] for r in results.values() if "at" in r).most_common()
+    lines += (
+        ["", f"By kernel and search of commit {', '.join(f'{at} ({count})' for at, count in tried)}."] if tried else []
+    )
     return "\n".join([*lines, "", MARK, "| reason | checkpoints |", "| --- | ---: |", *rows])
 
 

@@ -162,29 +162,28 @@ def test_other_names_are_accepted_where_the_answers_stay_right_only(target):
 
 def test_a_text_that_ends_elsewhere_is_another_task(target):
     circuit = target.checkpoint.circuit
-    for end in {None, *target.letters} - {circuit["end"]}:
+    for end in some([end for end in (None, *target.letters) if end != circuit["end"]], 0.2, least=2):
         assert not accepted(replace(target.checkpoint, circuit=circuit | {"end": end}), target.claims)
 
 
 def test_other_parameters_are_another_task(target):
     task = target.checkpoint.task
-    for change in OTHERS[named(target)]:
+    for change in some(OTHERS[named(target)], 0.2, least=2):
         other = replace(target.checkpoint, task=task | change)
         assert not accepted(other, target.claims), change
-    for change in some(OTHERS[named(target)], 0.5):
+    for change in some(OTHERS[named(target)], 0.5):  # nor by a fresh search
         assert found(replace(target.checkpoint, task=task | change)) is None, change
 
 
 def test_no_changed_weight_is_proved(target):
     """By the old claims, by edited ones; a fresh search is the attack's."""
-    rng, tried = random.Random(target.name), 0
-    for _ in some(range(8), 0.2, least=3):
+    rng = random.Random(target.name)
+    for _ in some(range(8), 0.25, least=3):
         changed, how = target.changed(rng)
+        while changed is None:  # its files are refused
+            changed, how = target.changed(rng)
         for claims in (target.claims, edited(target.claims, rng), edited(target.claims, rng)):
-            if changed is not None:
-                assert not accepted(changed, claims), how
-                tried += 1
-    assert tried
+            assert not accepted(changed, claims), how
 
 
 # What each part is needed for ------------------------------------------------------------------------------------
