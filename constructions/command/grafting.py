@@ -211,6 +211,8 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
 
 
 def _tell(report: dict[str, Any]) -> None:
+    from compiler.graft.card import answers_said
+
     host, measured = report["host"], report["measured"]
     worst = measured["host"]["worst"]
     equal = (
@@ -219,6 +221,7 @@ def _tell(report: dict[str, Any]) -> None:
     if report["mode"] == "branch":
         console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
         console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+        console.print("circuit: the letter that leads, after letters; where none leads, as at ties, it says nothing")
         _tell_place(report)
         return
     result = report["result"]
@@ -231,9 +234,10 @@ def _tell(report: dict[str, Any]) -> None:
     word = "promised" if report["directory"] is None else "proved"  # of a promise that is not kept nothing is proved
     console.print(f"{word}: {report['host_promise']['proved']}")
     promise, found = report["circuit_promise"], measured["answers"]
+    console.print(f"circuit: {answers_said(found)}")
     console.print(
-        f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
-        f"{promise['lead_needed']:.3g} is needed, the least is {promise['least_lead']:.3g})"
+        f"{promise['level']}: a letter that leads does so by {promise['least_lead']:.3g} at least, and "
+        f"{promise['lead_needed']:.3g} is needed; {promise['ties']}"
     )
     for warning in report["warnings"]:
         console.print(f"note: {warning}", soft_wrap=True)

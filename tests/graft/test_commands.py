@@ -59,7 +59,12 @@ def test_a_token_map_by_id_and_name(directory, tmp_path):
         "graft", directory, "induction-heads", "--out", out, "--tokens", tmp_path / "map.json", "--samples", 4, "--json"
     )
     assert done.exit_code == 0, done.stderr
-    letters = json.loads(done.stdout)["letters"]
+    report = json.loads(done.stdout)
+    found, letters = report["measured"]["answers"], report["letters"]
+    kept = json.loads((out / "graft.json").read_text())
+    assert kept["measured"]["answers"] == found and "the host adds its own logits" in kept["circuit_promise"]["ties"]
+    card = (out / "README.md").read_text()
+    assert f"at {found['tied']} more positions of letters none leads" in card or not found["tied"]
     assert letters["v0"] == 3 and letters["v1"] == 9 and min(v for k, v in letters.items() if k not in "v0v1") == VOCAB
 
 
