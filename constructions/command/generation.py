@@ -33,11 +33,14 @@ def generate(
         Literal["mamba-ssm", "transformers"], typer.Option(help="step mamba_ssm's modules, or transformers' generate()")
     ] = "mamba-ssm",
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="stop after this many [default: as far as the promise reaches]")
+        int | None,
+        typer.Option(min=1, help="stop after this many [default: as far as the promise reaches, at most 10000]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
+
+    Without --max-tokens at most 10,000 tokens are written after each prompt; a sentence says where more would come.
 
     Exit code 1 where a text goes on beyond the promise, or leaves its language before the end that its circuit has.
     """
@@ -92,6 +95,12 @@ def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) ->
         if row.left and (not row.inside or max_tokens is None):
             said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
             typer.echo(f"after {row.prompt!r} {said} promised: then the text leaves the promise's language", err=True)
+        elif row.limited:
+            typer.echo(
+                f"after {row.prompt!r} the first {len(row.tokens):,} tokens are written, and the promise reaches "
+                "further; --max-tokens N writes N",
+                err=True,
+            )
         elif not row.ended and max_tokens is None:
             typer.echo(f"after {row.prompt!r} the promise ends before the model does", err=True)
     if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
