@@ -41,7 +41,7 @@ from verify.bounds import (
     mqar_theorem3,
     mqar_theorem4,
 )
-from verify.random_codes import asked_sets, failure_of_code, failure_rate, key_code_for
+from verify.random_codes import Failure, asked_sets, failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
 
@@ -78,7 +78,8 @@ class MQAR(WithMemory, Construction):
         "draw key codes until |<c, c'>|/N is measured to be at most this (0: the first draw)", default=0.0, kw_only=True
     )
     wanted_failure: float = parameter(
-        "take key codes so long that by the failure law at most this share of answers is wrong on average (0: not so)",
+        "take key codes so long that at most this share of answers is wrong, on average over codes of any coherence "
+        "(0: not so)",
         default=0.0,
         kw_only=True,
     )
@@ -179,8 +180,8 @@ class MQAR(WithMemory, Construction):
     @property
     def key_length(self) -> int:
         if self.wanted_failure:
-            needed = key_code_for(self.wanted_failure, balanced_length(self.vocab), self.live, self.code)
-            return max(needed, _least_key_code(self.kappa, self.code))
+            least = _least_key_code(self.kappa, self.code)
+            return key_code_for(self.wanted_failure, self.vocab, self.live, self.code, least)
         return self.key_code or 8 * max(1, ceil(log2(self.kappa)))
 
     @cached_property
@@ -191,8 +192,12 @@ class MQAR(WithMemory, Construction):
         if self.guarantee == "all":
             return None
         told = self.key_codes.to_json() | {"kind": self.code}
-        this = failure_of_code(self.key_codes.book.words, balanced_length(self.vocab), self.live)
-        return told | {"expected_failure": this, "sets": asked_sets(self.kappa, self.live)}
+        this, average = failure_of_code(self.key_codes.book.words, self.vocab, self.live), self.average_failure()
+        return (
+            told
+            | {"expected_failure": this.rate, "error": this.error, "sets": asked_sets(self.kappa, self.live)}
+            | {"average_error": average.error, "average_at_most": average.at_most}
+        )
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
         """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""
@@ -285,10 +290,12 @@ class MQAR(WithMemory, Construction):
         return information_bound_bits(self.kappa, self.vocab, self.max_length)
 
     def expected_failure(self) -> float:
-        """By the law of `verify.random_codes`, an average over codes: `drawn_codes` tells of the one at hand."""
-        if self.guarantee == "all":
-            return 0.0
-        return failure_rate(balanced_length(self.vocab), self.key_length, self.live, self.code, self.coherence or 1.0)
+        """On average over codes, exact or an estimate (`average_failure`): `drawn_codes` tells of the one at hand."""
+        return 0.0 if self.guarantee == "all" else self.average_failure().rate
+
+    def average_failure(self) -> Failure:
+        """The share of wrong answers on average over codes, with its error and what is proved of it."""
+        return failure_rate(self.vocab, self.key_length, self.live, self.code, self.coherence or 1.0)
 
     def contrasts(self) -> list[MQAR]:
         """On the benchmark's layout: what the other write policies make of the same data."""
