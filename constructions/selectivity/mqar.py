@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, comb, log2
+from math import ceil, log2
 from typing import Any, ClassVar, Literal
 
 from scipy import sparse
@@ -41,7 +41,7 @@ from verify.bounds import (
     mqar_theorem3,
     mqar_theorem4,
 )
-from verify.random_codes import Failure, asked_sets, failure_of_code, failure_rate, key_code_for
+from verify.random_codes import Failure, all_keys, asked_sets, failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
 
@@ -111,11 +111,7 @@ class MQAR(WithMemory, Construction):
             raise ValueError("key_code and wanted_failure both say how long key codes are; give one of them")
         least = _least_key_code(self.kappa, self.code)
         if self.key_code and self.guarantee == "random" and self.key_code < least:
-            raise ValueError(
-                f"key_code = {self.key_code} is too short for {self.kappa} {self.code} codes: some key would be the "
-                "negative of another, and their values would cancel; so Theorem 3 does not hold with ⌈log2 κ⌉ entries; "
-                f"the smallest key_code that works is {least}"
-            )
+            raise ValueError(_too_short(self.key_code, self.kappa, self.code, least))
         if self.key_code and self.guarantee != "random":
             raise ValueError(
                 f"key_code = {self.key_code} has no effect with one-hot keys; use --guarantee random, or key_code = 0"
@@ -306,10 +302,34 @@ class MQAR(WithMemory, Construction):
 
 def _least_key_code(kappa: int, kind: str) -> int:
     """The least length of codes without two words that are each other's negatives: half of all words, at most."""
-    length = 2
-    while (comb(length, length // 2) if kind == "balanced" else 2**length) < 2 * kappa:
-        length += 2 if kind == "balanced" else 1
+    step = 2 if kind == "balanced" else 1
+    length = step
+    while all_keys(length, kind) < 2 * kappa:
+        length += step
     return length
+
+
+def _too_short(length: int, kappa: int, kind: str, least: int) -> str:
+    """Why so many keys have no codes of this length: too few words, or none without a word's negative."""
+    words = 0 if kind == "balanced" and length % 2 else all_keys(length, kind)
+    if not words:
+        reason = "no word of odd length has as many +1 as −1"
+    elif words < kappa:
+        reason = f"there are only {words} such words"
+    else:
+        reason = (
+            f"the {words} such words are {words // 2} pairs of a word and its negative, so some key would be the "
+            "negative of another, and their values would cancel"
+        )
+    theorem = ""
+    if length == (kappa - 1).bit_length():
+        theorem = f"; so Theorem 3 does not hold with ⌈log2 κ⌉ = {length} entries"
+        if kind == "balanced":
+            theorem += ", nor with so many free signs, of which some would be the negatives of others"
+    return (
+        f"key_code = {length} is too short for {kappa} {kind} codes: {reason}{theorem}; "
+        f"the smallest key_code that works is {least}"
+    )
 
 
 def _power(base: int, least: int) -> int:

@@ -4,8 +4,8 @@ The target has every wave up to a level beyond what is kept, each level with the
 all share alike. x is uniform on [0, 1], y = f(x) + noise; a coefficient is the mean of y·ψ_r(x), the first 2^(T/a⁺) =
 n^(1/(2a⁺ + 1)) waves are kept. Its error is known exactly, for the waves are orthonormal. One coordinate, so a⁺ is its
 smoothness: this is the rate of the class, which paper D reaches by a model that finds the coordinate first. The
-estimator is ours. One coordinate of smoothness below 1 has a weak norm above 1, which Assumption 4.3 excludes: there the
-rate is the formula's, and the theorem says nothing (`weak_norm`).
+estimator is ours. One coordinate of smoothness below 1 has a weak norm above 1, which Assumption 4.3 excludes: there
+the rate is the formula's, and the theorem says nothing (`weak_norm`).
 """
 
 from __future__ import annotations

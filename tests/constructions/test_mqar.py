@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import product
+from math import ceil, log2
 
 import numpy as np
 import pytest
@@ -222,7 +223,20 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
         ({"kappa": 0}, "kappa = 0 is too small"),
         ({"vocab": 0}, "vocab = 0 is too small"),
         ({"guarantee": "random", "write": "last"}, "one-hot keys"),
-        ({"guarantee": "random", "key_code": 4}, "too short for.*smallest key_code that works is 8"),
+        ({"guarantee": "random", "key_code": 4}, "only 6 such words.*⌈log2 κ⌉ = 4 .*smallest key_code that works is 8"),
+        (
+            {"guarantee": "random", "key_code": 6, "kappa": 32},
+            "only 20 such words; the smallest key_code that works is 8",
+        ),
+        (
+            {"guarantee": "random", "key_code": 4, "kappa": 4},
+            "6 such words are 3 pairs .* negative of another.*; the sm",
+        ),
+        ({"guarantee": "random", "key_code": 5}, "no word of odd length.*; the smallest key_code that works is 8"),
+        (
+            {"guarantee": "random", "key_code": 3, "kappa": 8, "code": "jl"},
+            "8 .* 4 pairs.*does not hold .* = 3 entries; ",
+        ),
         ({"guarantee": "random", "key_code": 4, "code": "jl"}, "smallest key_code that works is 5"),
         ({"guarantee": "random", "key_code": 32, "wanted_failure": 0.1}, "give one of them"),
         ({"code": "jl"}, "are for key codes"),
@@ -232,6 +246,24 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
 def test_bad_parameters_get_one_sentence(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MQAR(**arguments)
+
+
+def test_too_short_codes_are_those_without_distinct_words_or_with_negatives() -> None:
+    """The reasons of a refusal, against a search for words of which none is another or its negative."""
+    for kind, length, kappa in product(("balanced", "jl"), range(1, 7), range(2, 12)):
+        if kind == "balanced" and length % 2:
+            continue  # no word at all
+        words = [w for w in product((-1, 1), repeat=length) if kind == "jl" or not sum(w)]
+        apart = len({max(w, tuple(-x for x in w)) for w in words})
+        try:
+            MQAR(kappa=kappa, key_code=length, code=kind, guarantee="random")
+            assert apart >= kappa
+        except ValueError as refused:
+            assert apart < kappa
+            assert ("negative of another" in str(refused)) == (len(words) >= kappa), str(refused)
+            theorem = length == ceil(log2(kappa))
+            assert ("Theorem 3 does not hold" in str(refused)) == theorem
+            assert not theorem or 2**length < 2 * kappa  # so many free signs hold a word and its negative too
 
 
 @pytest.mark.parametrize(("kappa", "vocab", "share"), [(1, 1, 0), (16, 512, 0.4), (31, 64, 0.95), (40, 2000, 0.4)])
