@@ -28,9 +28,9 @@ RUNTIMES = ("mamba-ssm", "transformers")
 class Written:
     """What came after a prompt.
 
-    ended: whether the letter that ends a generation came; promised: how many of the tokens the promise speaks of,
-    which are those before which the whole text lies in its language; left: whether the text has left that language
-    without an end, as it does where answers are no inputs.
+    ended: whether the letter that ends a generation came; promised: how many of the tokens the recorded promise speaks
+    of (no weight is compared with it), which are those before which the whole text lies in its language; left: whether
+    the text has left that language without an end, as it does where answers are no inputs.
     """
 
     prompt: str

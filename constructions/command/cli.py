@@ -254,7 +254,7 @@ def show(
         if passes:
             said, refused = passes_of(what, target, dtype)
         else:
-            compiled, refused = compiled_of(what, target, dtype), False
+            compiled, refused = compiled_of(what, target, dtype, compared=weight is not None), False
             said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
     typer.echo(display.wrapped(said))
     if refused:

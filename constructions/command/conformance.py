@@ -215,9 +215,9 @@ def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[Mod
     import numpy as np
 
     from conformance.models.build import ROWS, SHORT, case_of
-    from constructions.checkpoints.saved import rebuild
+    from constructions.checkpoints.saved import same
 
-    built = rebuild(directory)
+    built = same(directory)[0]  # a runtime is held to the circuit, and so the weights must be its own
     if built.over_numbers or built.model is None:
         raise ValueError(f"--checkpoint-dir {directory} is no language model over tokens, which runtimes are tried on.")
     drawn = built.construction.tasks()[0].draw(np.random.default_rng(built.construction.seed), ROWS)

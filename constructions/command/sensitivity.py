@@ -123,8 +123,10 @@ def _own(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tens
 
     from compiler.artifact.load import load
     from compiler.artifact.numeric import NumericStack
+    from constructions.checkpoints.saved import same
     from verify.sensitivity import layer_input
 
+    same(directory)  # whose channels it names
     loaded = load(directory)
     if isinstance(loaded, NumericStack):
         stack, first = loaded.stack, loaded.pack(read_numbers(text, loaded.inputs))
