@@ -19,6 +19,7 @@ from compiler.language.arguments import close_to, instance, integer, shown
 from compiler.language.arguments import path as path_of
 from compiler.language.data.languages import language_from_data
 from compiler.language.input_language import InputLanguage
+from compiler.language.markdown import one_line
 from compiler.runtime.generation import by_stepping, by_transformers
 
 RUNTIMES = ("mamba-ssm", "transformers")
@@ -154,7 +155,8 @@ class Writer:
         wrong = complaint(self.language, ids)
         if wrong is not None:
             raise ValueError(
-                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises ({self.language.description}): "
+                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises "
+                f"({one_line(self.language.description)}): "
                 f"{wrong}."
             )
         return ids

@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
-from constructions.command.display import BOLD, console, working
+from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
@@ -111,7 +111,7 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     if as_json:
-        typer.echo(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+        say(strict_json(report | {"tested": [each.to_json() for each in tested]}))
     else:
         if out is not None:
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
@@ -311,6 +311,6 @@ def _faults(where: Where, as_json: bool) -> None:
                 found[bug] = row(*bug)
                 advance(1)
         rows = [found[bug] for bug in bugs()]
-    typer.echo(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
+    say(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
     if not all(row.right for row in rows):
         raise typer.Exit(1)

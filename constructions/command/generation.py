@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from compiler.artifact.files import MANIFEST
-from constructions.command.display import working
+from constructions.command.display import say, working
 from constructions.command.numbers import need_tokens
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
@@ -60,12 +60,12 @@ def generate(
         written = writer.write(prompts, max_tokens, _printer())
     if as_json:
         rows = [asdict(row) | {"text": row.text} for row in written]
-        typer.echo(strict_json({"runtime": runtime, "promise": _RECORDED, "generations": rows}))
+        say(strict_json({"runtime": runtime, "promise": _RECORDED, "generations": rows}))
     elif streamed:
-        typer.echo()
+        say()
     else:
         for row in written:
-            typer.echo(row.text)
+            say(row.text)
     _complain(written, max_tokens, writer.manifest.promise.stop is not None)
 
 
@@ -75,7 +75,7 @@ def _printer() -> Callable[[int, str], None]:
 
     def told(row: int, token: str) -> None:
         nonlocal first
-        typer.echo(token if first else f" {token}", nl=False)
+        say(token if first else f" {token}", nl=False)
         first = False
 
     return told
@@ -96,8 +96,8 @@ def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) ->
         if row.left and (not row.inside or max_tokens is None):
             said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
             left = f"{said} promised, then the text leaves the promise's language"
-            typer.echo(f"after {row.prompt!r}: {left}{_RECORD}", err=True)
+            say(f"after {row.prompt!r}: {left}{_RECORD}", err=True)
         elif not row.ended and max_tokens is None:
-            typer.echo(f"after {row.prompt!r}: the promise ends before the model does{_RECORD}", err=True)
+            say(f"after {row.prompt!r}: the promise ends before the model does{_RECORD}", err=True)
     if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
         raise typer.Exit(1)

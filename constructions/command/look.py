@@ -14,7 +14,7 @@ import typer
 
 from compiler.artifact.plain_files import write_whole
 from constructions.command.disguising import KeyFile
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.command.requests import file_path, picture_path
@@ -110,7 +110,7 @@ def trace(
         from constructions.command.tracing import shown, traced
 
         found = traced(directory, text, patch or [], key)
-    typer.echo(strict_json(found.as_dict()) if as_json else shown(found))
+    say(strict_json(found.as_dict()) if as_json else shown(found))
     if not found.agrees:
         raise typer.Exit(1)
 
@@ -127,7 +127,7 @@ def graph(
     if as_json:
         from compiler.tracing.causal_graph import causal_graph
 
-        typer.echo(strict_json(causal_graph(_compared(directory).compiled)))
+        say(strict_json(causal_graph(_compared(directory).compiled)))
         return
     with working("graph", quiet=False):
         from constructions.pictures.graph import draw_circuit

@@ -16,7 +16,7 @@ from compiler.artifact.files import CONFIG, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.json_files import shown as quoted
 from compiler.artifact.manifest import manifest_content
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.numbers import read_numbers
 from constructions.command.options import Json, Plot, Seed
 from constructions.command.reporting import strict_json
@@ -87,7 +87,7 @@ def sensitivity(
 
 def _show(told: dict, as_json: bool, title: str) -> None:
     if as_json:
-        typer.echo(strict_json(told))
+        say(strict_json(told))
         return
     console.print(title)
     table = Table("t − j", "by autograd", "closed form")
