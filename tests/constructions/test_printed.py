@@ -22,14 +22,20 @@ TEXT = f"strings{ESC}\x9b\u202e\n{FORGED}\n"
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A circuit whose name, description, letters and streams hold what terminals obey."""
-    letters = Alphabet.of("a", ESC, *map(str, range(5)))
+    letters = Alphabet.of("a", ESC, *map(str, range(13)))
     x = Tokens(letters)
     seen = count(x.is_in(ESC), reset=x.is_in("a")).named(f"seen{ESC}")
-    answer = readout_integer(seen, letters, {str(n): n for n in range(5)})
-    language = InputLanguage.of(letters, "any", [("any", "any", ("a", ESC))], 4, TEXT)
+    answer = readout_integer(seen, letters, {str(n): n for n in range(13)})
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", ESC))], 12, TEXT)
     place = tmp_path_factory.mktemp("printed") / "c"
     compile(Circuit(f"name{TEXT}", answer, language)).save(place)
     return place
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that breaks no line by itself."""
+    monkeypatch.setenv("COLUMNS", "1000")
 
 
 COMMANDS = {
@@ -52,7 +58,9 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_prints_what_a_terminal_obeys(command: str, hostile: Path, capsys: pytest.CaptureFixture) -> None:
+def test_no_command_prints_what_a_terminal_obeys(
+    command: str, hostile: Path, wide: None, capsys: pytest.CaptureFixture
+) -> None:
     run(*(part.format(hostile) for part in COMMANDS[command]))
     told = capsys.readouterr()
     for line in (told.out + told.err).replace("\r", "\n").splitlines():
@@ -70,7 +78,7 @@ def test_an_automaton_of_a_file_is_printed_as_text(tmp_path: Path, capsys: pytes
     assert "\\x1b[31m" in told.out and "\x1b" not in told.out + told.err
 
 
-def test_a_manifest_that_was_sealed_again_adds_no_line(hostile: Path, tmp_path: Path, capsys) -> None:
+def test_a_manifest_that_was_sealed_again_adds_no_line(hostile: Path, tmp_path: Path, wide: None, capsys) -> None:
     names = json.loads((hostile / "construction.json").read_text())["meanings"]
     place = tmp_path / "c"
     compile_again(hostile, place)
