@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from transformers import MambaConfig, MambaForCausalLM
 
 from constructions.selectivity import haar
 from tests.constructions.test_construct import checkpoint, made, run  # noqa: F401 (fixtures)
@@ -104,6 +105,29 @@ def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, 
     assert run("sensitivity", str(checkpoint), "--input", "k0 v1 k0", "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert len(result["measured"]) == 3 and result["disagreement"] < 1e-12
+
+
+DAMAGED = {
+    "other letters": ("config.json", {"vocab_size": 99}, "embeddings.weight is (9, 8), and by its config.json it is"),
+    "no size": ("config.json", {"hidden_size": "x"}, "cannot be read as a model: Validation error"),
+    "no convolution": ("config.json", {"conv_kernel": 0}, "cannot be read as a model"),
+    "no model": ("config.json", {"model_type": None}, "holds a None model"),
+    "no weights": ("model.safetensors", None, "cannot be read as a model: Error while deserializing"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_model_of_transformers_is_refused_in_one_sentence(case: str, tmp_path: Path, capsys) -> None:
+    name, edit, said = DAMAGED[case]
+    sizes = {"vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 2, "state_size": 4}
+    MambaForCausalLM(MambaConfig(**sizes)).save_pretrained(tmp_path)
+    assert run("sensitivity", str(tmp_path), "--input", "1 2 3") == 0
+    file = tmp_path / name
+    file.write_text("hello" if edit is None else json.dumps(json.loads(file.read_text()) | edit))
+    capsys.readouterr()
+    assert run("sensitivity", str(tmp_path), "--input", "1 2 3") == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert said in told[-1] and "Traceback" not in "".join(told)
 
 
 @pytest.mark.parametrize(
