@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from constructions.command.display import working
+from compiler.artifact.files import MANIFEST
+from constructions.command.display import say, working
 from constructions.command.numbers import need_tokens
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
@@ -17,6 +18,8 @@ from constructions.command.reporting import strict_json
 if TYPE_CHECKING:
     from compiler.artifact.generate import Written
 
+_RECORDED = f"as {MANIFEST} records it; construct verify compares the weights with it"
+_RECORD = f" (the promise {_RECORDED})"
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
 
 
@@ -39,7 +42,8 @@ def generate(
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
 
-    Exit code 1 where a text goes on beyond the promise, or leaves its language before the end that its circuit has.
+    The promise is the one that the checkpoint records: construct verify compares the weights with it. Exit code 1 where
+    a text goes on beyond it, or leaves its language before the end that its circuit has.
     """
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]
@@ -56,12 +60,12 @@ def generate(
         written = writer.write(prompts, max_tokens, _printer())
     if as_json:
         rows = [asdict(row) | {"text": row.text} for row in written]
-        typer.echo(strict_json({"runtime": runtime, "generations": rows}))
+        say(strict_json({"runtime": runtime, "promise": _RECORDED, "generations": rows}))
     elif streamed:
-        typer.echo()
+        say()
     else:
         for row in written:
-            typer.echo(row.text)
+            say(row.text)
     _complain(written, max_tokens, writer.manifest.promise.stop is not None)
 
 
@@ -71,7 +75,7 @@ def _printer() -> Callable[[int, str], None]:
 
     def told(row: int, token: str) -> None:
         nonlocal first
-        typer.echo(token if first else f" {token}", nl=False)
+        say(token if first else f" {token}", nl=False)
         first = False
 
     return told
@@ -91,8 +95,9 @@ def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) ->
     for row in written:
         if row.left and (not row.inside or max_tokens is None):
             said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
-            typer.echo(f"after {row.prompt!r} {said} promised: then the text leaves the promise's language", err=True)
+            left = f"{said} promised, then the text leaves the promise's language"
+            say(f"after {row.prompt!r}: {left}{_RECORD}", err=True)
         elif not row.ended and max_tokens is None:
-            typer.echo(f"after {row.prompt!r} the promise ends before the model does", err=True)
+            say(f"after {row.prompt!r}: the promise ends before the model does{_RECORD}", err=True)
     if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
         raise typer.Exit(1)

@@ -125,7 +125,10 @@ def test_where_answers_are_no_inputs_the_answer_is_all_that_is_written(counts, r
     ]
     told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime])
     assert told.exit_code == 0 and told.stdout == "2\n"
-    assert "'a b a' the first token is promised: then the text leaves the promise's language" in told.stderr
+    assert "'a b a': the first token is promised, then the text leaves the promise's language" in told.stderr
+    assert "construct verify compares the weights with it" in told.stderr  # for generate only repeats the record
+    told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime, "--json"])
+    assert json.loads(told.stdout)["promise"].startswith("as construction.json records it; construct verify")
 
 
 def test_more_than_is_promised_is_written_where_it_is_asked_for_and_the_command_fails(counts):
