@@ -19,6 +19,7 @@ from compiler.language.arguments import close_to, instance, integer, shown
 from compiler.language.arguments import path as path_of
 from compiler.language.data.languages import language_from_data
 from compiler.language.input_language import InputLanguage
+from compiler.language.markdown import one_line
 from compiler.runtime.generation import by_stepping, by_transformers
 
 RUNTIMES = ("mamba-ssm", "transformers")
@@ -29,10 +30,10 @@ MOST_UNASKED = 10_000  # tokens after a prompt where nobody says how many: a pro
 class Written:
     """What came after a prompt.
 
-    ended: whether the letter that ends a generation came; promised: how many of the tokens the promise speaks of,
-    which are those before which the whole text lies in its language; left: whether the text has left that language
-    without an end, as it does where answers are no inputs; limited: whether it would go on within the promise, and only
-    the limit for which nobody asked (`MOST_UNASKED`) stopped it.
+    ended: whether the letter that ends a generation came; promised: how many of the tokens the recorded promise speaks
+    of (no weight is compared with it), which are those before which the whole text lies in its language; left: whether
+    the text has left that language without an end, as it does where answers are no inputs; limited: whether it would go
+    on within the promise, and only the limit for which nobody asked (`MOST_UNASKED`) stopped it.
     """
 
     prompt: str
@@ -160,7 +161,8 @@ class Writer:
         wrong = complaint(self.language, ids)
         if wrong is not None:
             raise ValueError(
-                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises ({self.language.description}): "
+                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises "
+                f"({one_line(self.language.description)}): "
                 f"{wrong}."
             )
         return ids
@@ -174,12 +176,15 @@ def generate(directory: str | Path, prompt: str, most: int | None = None, runtim
 
 
 def transformers_model(directory: str | Path, dtype: str):
-    """The checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code, in this dtype."""
-    from transformers import AutoModelForCausalLM
+    """The checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code, in this dtype.
+
+    GraftError, one sentence, where transformers cannot read it.
+    """
     from transformers.utils.logging import disable_progress_bar
 
+    from compiler.graft.hosts import opened
     from compiler.runtime import torch_only_transformers
 
     torch_only_transformers()
     disable_progress_bar()
-    return AutoModelForCausalLM.from_pretrained(directory, dtype=format_of(dtype).torch_dtype)
+    return opened(Path(directory), format_of(dtype).torch_dtype)

@@ -19,6 +19,7 @@ from compiler.artifact.plain_files import text_of
 from compiler.graft.errors import GraftError
 from compiler.graft.families import class_names, family_of, family_of_class
 from compiler.graft.families.family import BRANCH
+from compiler.language.markdown import one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -108,19 +109,28 @@ def _from_directory(directory: Path) -> object:
     return opened(directory)
 
 
-def opened(directory: Path) -> PreTrainedModel:
+def opened(directory: Path, dtype: str | torch.dtype = "auto") -> PreTrainedModel:
     """The model of a directory by transformers, without code from there; GraftError where it cannot be read, and where
-    a weight is missing, for which transformers would draw random numbers.
+    a weight is missing or has another size, for which transformers would draw random numbers.
     """
     from transformers import AutoModelForCausalLM
 
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(directory, dtype="auto", output_loading_info=True)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            directory, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, trust_remote_code=False,
+            local_files_only=True,
+        )  # fmt: skip
         model, told = loaded
     except Exception as reason:  # whatever a file that is no model makes the libraries raise
         raise GraftError(f"{directory} cannot be read as a model: {_first_line(reason)}") from reason
     if told["missing_keys"]:
         raise GraftError(f"the weights of {directory} lack {sorted(told['missing_keys'])[0]}, so it is no whole model.")
+    if told["mismatched_keys"]:
+        name, there, asked = sorted(told["mismatched_keys"])[0]
+        raise GraftError(
+            f"{directory} cannot be read as a model: its weight {one_line(name)} is {tuple(there)}, and by its "
+            f"config.json it is {tuple(asked)}."
+        )
     return model
 
 
@@ -135,7 +145,9 @@ def tokenizer_of(directory: Path) -> Any:
 
 
 def _first_line(reason: Exception) -> str:
-    return next(iter(str(reason).splitlines()), type(reason).__name__)
+    """What an exception of a library says: its first line, and the next where the first only leads to it."""
+    lines = str(reason).splitlines() or [type(reason).__name__]
+    return one_line(" ".join(lines[:2]) if lines[0].rstrip().endswith(":") else lines[0])
 
 
 def _config(directory: Path) -> dict[str, Any]:

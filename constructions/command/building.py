@@ -69,7 +69,7 @@ def run(
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = runtime_name(built.compiled)
     if as_json:
-        typer.echo(strict_json(report | (beside or {})))
+        display.say(strict_json(report | (beside or {})))
     else:
         display.show_report(report)
     if not artifact.passed(built, results):
@@ -105,7 +105,7 @@ def _run_network(construction: Construction, of_files: list[str], mode: Mode, sa
         from constructions.token_selection import network
 
     if not network.run(construction, mode, samples, as_json):
-        typer.echo(f"{construction.name}: the network is not what was promised", err=True)
+        display.say(f"{construction.name}: the network is not what was promised", err=True)
         raise typer.Exit(1)
 
 
@@ -128,11 +128,11 @@ def fail(built, stack, results) -> None:
 
     for name, result in results.items():
         if not result.passed:
-            typer.echo(display.failure_sentence(built, name, result), err=True)
+            display.say(display.failure_sentence(built, name, result), err=True)
             where = artifact.divergence(built, stack, result)
             if built.over_numbers:
                 continue
-            typer.echo(
+            display.say(
                 where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
                 err=True,
             )

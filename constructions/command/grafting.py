@@ -11,7 +11,7 @@ from rich.table import Table
 
 from compiler.digits import at_most
 from constructions.command import requests
-from constructions.command.display import console, progress, working
+from constructions.command.display import console, in_lines, progress, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import WHAT
@@ -69,11 +69,11 @@ def graft(
         else:
             report, complaint = _direct_sum(host, circuit, out, tokens, width, samples, force)
     if as_json:
-        typer.echo(strict_json(report))
+        say(strict_json(report))
     else:
         _tell(report)
     if complaint is not None:
-        typer.echo(complaint, err=True)
+        say(complaint, err=True)
         raise typer.Exit(1)
 
 
@@ -223,6 +223,7 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
 def _tell(report: dict[str, Any]) -> None:
     from compiler.graft.card import answers_said
 
+    report = in_lines(report) | {"directory": report["directory"]}
     host, measured = report["host"], report["measured"]
     worst = measured["host"]["worst"]
     equal = (
@@ -288,11 +289,11 @@ def compose(
         compile(whole, target, dtype).save(out, overwrite=force)
         found = verify_checkpoint(out, samples=samples)
     for sentence in found.complaints:
-        typer.echo(sentence, err=True)
+        say(sentence, err=True)
     rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
     if as_json:
         made = {"circuit": whole.name, "target": target, "dtype": dtype, "parts": [_told_of(part) for part in parts]}
-        typer.echo(strict_json(made | {"good": found.good, "results": rows, "directory": str(out)}))
+        say(strict_json(made | {"good": found.good, "results": rows, "directory": str(out)}))
     else:
         for name, row in rows.items():
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
@@ -324,7 +325,7 @@ def reproduce(seed: int, plot: Path | None, files: TableFiles, as_json: bool) ->
     points = [asdict(point) for point in found]
     files.write_records(WHAT["graft"], points)
     if as_json:
-        typer.echo(strict_json(points))
+        say(strict_json(points))
     else:
         table = Table("model", "seed", "steps", "nats a character", "right recalls")
         for point in found:
@@ -333,5 +334,5 @@ def reproduce(seed: int, plot: Path | None, files: TableFiles, as_json: bool) ->
             )
         console.print(table)
     if not experiment.kept(found):
-        typer.echo("grafting changed what the host says of its text, or the circuit's answers are wrong", err=True)
+        say("grafting changed what the host says of its text, or the circuit's answers are wrong", err=True)
         raise typer.Exit(1)

@@ -9,13 +9,13 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from constructions.command.display import console
+from constructions.command.display import console, say
 
 
 def show(result: dict[str, Any], as_json: bool, good: bool) -> None:
     """The report, flat, as a table of two columns or as JSON; exit code 1 where a check failed."""
     if as_json:
-        typer.echo(strict_json(result))
+        say(strict_json(result))
     else:
         table = Table("", "", show_header=False)
         for name, value in _flat(result):
@@ -40,7 +40,7 @@ def _finite(value: Any) -> Any:
 def verdict(good: bool) -> None:
     """Exit code 1 where a check failed."""
     if not good:
-        typer.echo("a check failed: the values above do not agree with the statement", err=True)
+        say("a check failed: the values above do not agree with the statement", err=True)
         raise typer.Exit(1)
 
 

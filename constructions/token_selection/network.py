@@ -115,9 +115,7 @@ def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> 
         results = verify(built, mode, samples, bars.form("fnn+ssm"))
     told = report(built, results)
     if as_json:
-        import typer
-
-        typer.echo(strict_json(told))
+        display.say(strict_json(told))
     else:
         _show(told)
     return passed(built, results)

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from constructions.command.display import BOLD, console, working
+from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 
@@ -39,13 +39,13 @@ def truths_command(
             rows.append((truth, truth.measure()))
             advance(1)
     if as_json:
-        typer.echo(strict_json([as_data(truth, finding) for truth, finding in rows]))
+        say(strict_json([as_data(truth, finding) for truth, finding in rows]))
     else:
         for truth, finding in rows:
             console.print(_table(truth, finding))
     bad = [truth.name for truth, finding in rows if not finding.good]
     if bad:
-        typer.echo(f"not as the page says: {', '.join(bad)}", err=True)
+        say(f"not as the page says: {', '.join(bad)}", err=True)
         raise typer.Exit(1)
 
 

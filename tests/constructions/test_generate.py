@@ -126,7 +126,10 @@ def test_where_answers_are_no_inputs_the_answer_is_all_that_is_written(counts, r
     ]
     told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime])
     assert told.exit_code == 0 and told.stdout == "2\n"
-    assert "'a b a' the first token is promised: then the text leaves the promise's language" in told.stderr
+    assert "'a b a': the first token is promised, then the text leaves the promise's language" in told.stderr
+    assert "construct verify compares the weights with it" in told.stderr  # for generate only repeats the record
+    told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime, "--json"])
+    assert json.loads(told.stdout)["promise"].startswith("as construction.json records it; construct verify")
 
 
 def test_more_than_is_promised_is_written_where_it_is_asked_for_and_the_command_fails(counts):
@@ -159,7 +162,7 @@ def test_a_promise_of_every_length_ends_at_a_limit_that_is_said(endless, runtime
     told = CliRunner().invoke(app, [*asked, *(word for prompt in prompts for word in ("--prompt", prompt))])
     assert told.exit_code == 0, told.output
     for prompt in prompts:
-        assert f"after {prompt!r} the first 5 tokens are written, and the promise reaches further" in told.stderr
+        assert f"after {prompt!r}: the first 5 tokens are written, and the promise reaches further" in told.stderr
     texts = ["b a b a b"] * len(prompts)
     if options:
         rows = json.loads(told.stdout)["generations"]
