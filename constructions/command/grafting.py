@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from compiler.digits import at_most
+from compiler.digits import at_least, at_most
 from constructions.command import requests
 from constructions.command.display import console, in_lines, progress, say, working
 from constructions.command.options import Json
@@ -234,7 +234,7 @@ def _tell(report: dict[str, Any]) -> None:
     promise, found = report["circuit_promise"], measured["answers"]
     console.print(
         f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
-        f"{promise['lead_needed']:.3g} is needed, the least is {promise['least_lead']:.3g})"
+        f"{at_most(promise['lead_needed'])} is needed, the least is {at_least(promise['least_lead'], 9)})"
     )
     for warning in report["warnings"]:
         console.print(f"note: {warning}", soft_wrap=True)
