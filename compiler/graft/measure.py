@@ -40,11 +40,15 @@ class HostDifference:
 class Answers:
     """Positions where the circuit has a best letter with the lead that is needed, and how many the model gets wrong.
 
+    tied: positions of letters where no letter has that lead, of which nothing is promised; tied_otherwise: those of
+    them at which the model answers otherwise than the circuit, whose answer is then the first of the best letters.
     intruding: positions of the host's own tokens at which a letter scores highest.
     """
 
     asked: int
     wrong: int
+    tied: int
+    tied_otherwise: int
     host_positions: int
     intruding: int
 
@@ -132,7 +136,7 @@ def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> 
     run = grafted.model if model is None else model
     letters = np.array([grafted.ids[letter] for letter in grafted.circuit.token_alphabet.tokens[:-1]])
     lead_needed = grafted.report["circuit_promise"]["lead_needed"]
-    asked = wrong = others = intruding = 0
+    asked = wrong = tied = otherwise = others = intruding = 0
     for row in rows:
         found = run(torch.from_numpy(row)).logits.float().numpy().argmax(-1)
         scores = grafted.scores(row)
@@ -141,8 +145,11 @@ def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> 
         lead = ordered[..., -1] - ordered[..., -2] if scores.shape[-1] > 1 else np.full(row.shape, np.inf)
         certain = here & (lead > lead_needed)
         asked += int(certain.sum())
-        wrong += int((found != letters[scores.argmax(-1)])[certain].sum())
+        differs = found != letters[scores.argmax(-1)]
+        wrong += int(differs[certain].sum())
+        tied += int((here & ~certain).sum())
+        otherwise += int(differs[here & ~certain].sum())
         others += int((~here).sum())
         unmapped = np.setdiff1d(letters, [grafted.ids[m] for m in grafted.report["mapped"]])
         intruding += int(np.isin(found, unmapped)[~here].sum())
-    return Answers(asked, wrong, others, intruding)
+    return Answers(asked, wrong, tied, otherwise, others, intruding)
