@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from compiler.artifact.card import error_lines
+from compiler.digits import at_most, percent
 from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.language.markdown import one_line, printable
@@ -224,23 +225,37 @@ def _promise_lines(report: dict) -> Iterator[str]:
         yield f"task: {asks}" if proved else f"task, stated and not proved: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
-        rate = f"{guarantee['expected_failure']:.3g}"
         yield (
-            f"rate of wrong answers by the failure law: {rate} on average over codes"
+            _average_line(guarantee["expected_failure"], guarantee["codes"])
             if guarantee.get("codes")
-            else f"rate of wrong sequences, at most: {rate}"
+            else f"rate of wrong sequences, at most: {at_most(guarantee['expected_failure'])}"
         )
     if guarantee.get("codes"):
         yield _codes_line(guarantee["codes"])
         yield from _measured_lines(report.get("verification") or {})
 
 
+def _average_line(rate: float, codes: dict) -> str:
+    """Of all codes of this length: the exact rate, or an estimate, its error and what is proved."""
+    error, bound = codes.get("average_error"), codes.get("average_at_most")
+    if error == 0 and bound == rate:
+        return f"wrong answers, on average over codes: {rate:.3g}, the sum over all codes and values"
+    about = f"about {rate:.3g}" + ("" if error is None else f" ± {at_most(error, 2)}") + " (an estimate)"
+    proved = "; nothing is proved of it" if bound is None or bound >= 1 else f"; proved: at most {at_most(bound)}"
+    return f"wrong answers, on average over codes: {about}{proved}"
+
+
 def _codes_line(codes: dict) -> str:
     drawn = "the first draw" if codes["draws"] == 1 else f"draw {codes['draws']}"
+    rate, error = f"{codes['expected_failure']:.3g}", codes.get("error")
+    about = f"about {rate}" + ("" if error is None else f" ± {at_most(error, 2)}")
+    fails = (
+        f"fails at {about} (an estimate, mean" if codes["expected_failure"] else "was not seen to fail (values drawn"
+    )
     return (
         f"key codes: {codes['size']} {codes['kind']} words of length {codes['length']}, {drawn} from seed "
-        f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; of this code the law expects "
-        f"{codes['expected_failure']:.3g} (mean of {codes['sets']:,} queries)"
+        f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; this code "
+        f"{fails} of {codes['sets']:,} queries)"
     )
 
 
@@ -260,10 +275,10 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
     for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
-            margin = f"{row['share_of_bound']:.2g}" if row.get("share_of_bound") is not None else margin
+            margin = at_most(row["share_of_bound"], 2) if row.get("share_of_bound") is not None else margin
             exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
             unasked = "not asked" if row["sequences"] else "not run"  # a circuit of one's own has no queries
-            right = unasked if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
+            right = unasked if row["accuracy"] is None else f"{percent(row['accuracy'], 6)} %"
             table.add_row(
                 f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin
             )

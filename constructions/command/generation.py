@@ -36,14 +36,17 @@ def generate(
         Literal["mamba-ssm", "transformers"], typer.Option(help="step mamba_ssm's modules, or transformers' generate()")
     ] = "mamba-ssm",
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="stop after this many [default: as far as the promise reaches]")
+        int | None,
+        typer.Option(min=1, help="stop after this many [default: as far as the promise reaches, at most 10000]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
 
-    The promise is the one that the checkpoint records: construct verify compares the weights with it. Exit code 1 where
-    a text goes on beyond it, or leaves its language before the end that its circuit has.
+    The promise is the one that the checkpoint records: construct verify compares the weights with it. Without
+    --max-tokens at most 10,000 tokens are written after each prompt; a sentence says where more would come.
+
+    Exit code 1 where a text goes on beyond the promise, or leaves its language before the end that its circuit has.
     """
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]
@@ -97,6 +100,9 @@ def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) ->
             said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
             left = f"{said} promised, then the text leaves the promise's language"
             say(f"after {row.prompt!r}: {left}{_RECORD}", err=True)
+        elif row.limited:
+            first = f"the first {len(row.tokens):,} tokens are written, and the promise reaches further"
+            say(f"after {row.prompt!r}: {first}; --max-tokens N writes N{_RECORD}", err=True)
         elif not row.ended and max_tokens is None:
             say(f"after {row.prompt!r}: the promise ends before the model does{_RECORD}", err=True)
     if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
