@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from compiler.language.arguments import shown
-from compiler.language.operations import Embed
 from compiler.language.stream import Stream
 
 _PACKAGE = __name__.split(".")[0]
@@ -44,7 +43,7 @@ def distinct_names(streams: Iterable[Stream], output: Stream) -> Iterator[tuple[
     taken: set[str] = set()
     for stream in streams:
         others = set() if stream is output else {OUTPUT}
-        others |= set() if isinstance(stream.operation, Embed) else {INPUT}
+        others |= {INPUT} if stream.operation.token_table is None else set()
         known = (stream.name, stream.as_written.variable, stream.label, stream.origin)
         names = [name for name in dict.fromkeys(known) if name] + [OUTPUT] * (stream is output)
         unique, again = names[0], 1

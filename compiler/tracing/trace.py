@@ -10,6 +10,7 @@ import numpy as np
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import close_to
+from compiler.language.markdown import one_line
 from compiler.language.stream import Stream
 from compiler.language.variables import INPUT, OUTPUT
 from compiler.tracing.compared import Unread, differences, model_values, overwritten
@@ -195,10 +196,9 @@ class Trace:
         for name in chosen:
             for row, value in zip(rows, self[name], strict=True):
                 row.append("·" if value is None else str(int(value)) if isinstance(value, bool) else str(value))
-        widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-        return "\n".join(
-            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [header, *rows]
-        )
+        rows = [[one_line(cell) for cell in row] for row in [header, *rows]]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as a JSON value: variables decoded and raw, scores, and how it compares with the circuit."""

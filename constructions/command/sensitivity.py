@@ -16,7 +16,7 @@ from compiler.artifact.files import CONFIG, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.json_files import shown as quoted
 from compiler.artifact.manifest import manifest_content
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.numbers import read_numbers
 from constructions.command.options import Json, Plot, Seed
 from constructions.command.reporting import strict_json
@@ -87,7 +87,7 @@ def sensitivity(
 
 def _show(told: dict, as_json: bool, title: str) -> None:
     if as_json:
-        typer.echo(strict_json(told))
+        say(strict_json(told))
         return
     console.print(title)
     table = Table("t − j", "by autograd", "closed form")
@@ -123,8 +123,10 @@ def _own(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tens
 
     from compiler.artifact.load import load
     from compiler.artifact.numeric import NumericStack
+    from constructions.checkpoints.saved import same
     from verify.sensitivity import layer_input
 
+    same(directory)  # whose channels it names
     loaded = load(directory)
     if isinstance(loaded, NumericStack):
         stack, first = loaded.stack, loaded.pack(read_numbers(text, loaded.inputs))
@@ -138,7 +140,8 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
     """The same of a model that transformers saved."""
     import torch
 
-    from compiler.graft.hosts import check_runs, opened
+    from compiler.graft.hosts import check_runs
+    from compiler.runtime.saved_model import saved_model
     from constructions.command.grafting import quiet
 
     if not (directory / CONFIG).is_file():
@@ -153,7 +156,7 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind not in ("mamba", "mamba2"):
         raise ValueError(f"{directory} holds a {quoted(kind)} model, and the lemmas are about mamba and mamba2.")
-    model = opened(directory, "float32").eval()
+    model = saved_model(directory, "float32").eval()
     if model.config.hidden_act not in ("silu", "swish"):
         used = quoted(model.config.hidden_act)
         raise ValueError(f"{directory} has the activation {used}, and the lemmas are evaluated for silu.")

@@ -130,6 +130,7 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
     twin = fresh(truth, seed)
     model, names = twin.model.train(), list(truth.variables)
     base, source = _pools(truth, seed)
+    _held(truth, seed, seen_by(truth, seed))  # refused now, not behind the training
     plain = truth.answers(base)
     swapped = {name: truth.pairs(name, base, source).answers for name in names}
     adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
@@ -175,10 +176,7 @@ def _loss(twin: Twin, name: str, base: np.ndarray, source: np.ndarray, wanted: n
 @torch.no_grad()
 def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
     """On pairs whose first input is none of those that were trained on."""
-    ids = truth.draw(4 * HELD, LENGTH, HELD_SEED + twin.seed)
-    base, source = ids[: 3 * HELD], ids[3 * HELD :]
-    base = base[[row.tobytes() not in seen for row in base]][:HELD]
-    source = source[: len(base)]
+    base, source = _held(truth, twin.seed, seen)
     here, there = (behind_first(twin.model, torch.from_numpy(part)) for part in (base, source))
     plain = truth.answers(base)
     share = lambda stream, read, wanted: _share(onwards(twin.model, stream, read).argmax(-1).numpy(), wanted)
@@ -194,6 +192,19 @@ def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
         through={name: share(here, stream, other[name]) for name, stream in moved.items()},
         past={name: share(stream, here, plain) for name, stream in moved.items()},
     )
+
+
+def _held(truth: Truth, seed: int, seen: set[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs; ValueError where no input is left that was not trained on."""
+    ids = truth.draw(4 * HELD, LENGTH, HELD_SEED + seed)
+    base = ids[: 3 * HELD]
+    base = base[[row.tobytes() not in seen for row in base]][:HELD]
+    if not len(base):
+        raise ValueError(
+            "the circuit has so few inputs that a twin is trained on all of them, and none is left to measure it on; a "
+            "circuit of longer inputs is needed."
+        )
+    return base, ids[3 * HELD :][: len(base)]
 
 
 def _share(found: np.ndarray, wanted: np.ndarray) -> float:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 from transformers import MambaConfig, MambaForCausalLM
 
 from constructions.selectivity import haar
+from tests.artifact.test_compare import reseal
 from tests.constructions.test_construct import checkpoint, made, run  # noqa: F401 (fixtures)
 
 
@@ -141,6 +144,39 @@ def test_a_damaged_model_of_transformers_is_refused_in_one_sentence(case: str, t
 def test_bad_usage(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture) -> None:
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def foreign(made: Path, tmp_path_factory) -> Path:  # noqa: F811
+    """A checkpoint of which another head is sealed: nothing of the circuit can be said beside it."""
+    place = Path(shutil.copytree(made, tmp_path_factory.mktemp("foreign") / "c"))
+    tensors = load_file(place / "model.safetensors")
+    tensors["lm_head.weight"] *= -1
+    save_file(tensors, place / "model.safetensors", {"format": "pt"})
+    reseal(place)
+    return place
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plot", "{}", "--input", "k0 v1", "--out", "{}/../s.png"),
+        ("graph", "{}", "--out", "{}/../s.svg"),
+        ("graph", "{}", "--json"),
+        ("sensitivity", "{}", "--input", "k0 v1"),
+        ("show", "{}", "--weight", "lm_head.weight[0,3]"),
+        ("conformance", "--checkpoint-dir", "{}"),
+        ("trace", "{}", "--input", "k0 v1"),
+        ("report", "{}", "--out", "{}/../s.html"),
+        ("score", "{}", "--method", "oracle"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_names_the_parts_of_weights_that_are_not_the_circuits(command, foreign: Path, capsys) -> None:
+    assert run(*(part.format(foreign) for part in command)) == 2
+    assert " weights lm_head.weight" in (told := capsys.readouterr()).err + told.out
+    assert "not those that circuit.json compiles to" in told.err or "is not what its circuit compiles to" in told.err
+    assert [entry.name for entry in foreign.parent.iterdir()] == ["c"]
 
 
 def test_unknown_tokens_are_named(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811

@@ -13,7 +13,7 @@ import pytest
 import torch
 from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
-from compiler import CheckpointError, compile
+from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, readout_integer
 from compiler.artifact.manifest import file_hash
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
@@ -307,6 +307,17 @@ def test_a_twin_that_was_changed_and_sealed_again_is_refused(case, own_twin, tmp
     with pytest.raises(CheckpointError, match=said) as caught:
         problem_of(twin)
     assert "\n" not in str(caught.value)
+
+
+def test_a_twin_that_nothing_is_left_to_measure_on_is_refused(tmp_path):
+    letters = Alphabet.of("a", "b", "0", "1", "2")
+    seen = Tokens(letters).is_in("a").cumsum().named("seen")
+    answer = readout_integer(seen, letters, {"0": 0, "1": 1, "2": 2})
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 2, "two letters")
+    compile(Circuit("two", answer, language)).save(tmp_path / "two")
+    with pytest.raises(ValueError, match="none is left to measure it on"):
+        run("twin", tmp_path / "two", "--out", tmp_path / "twin")
+    assert not (tmp_path / "twin").exists()
 
 
 def test_no_code_beside_a_twin_is_run(own_twin, tmp_path):
