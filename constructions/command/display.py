@@ -371,7 +371,11 @@ def failure_sentence(built, name: str, result: Verification) -> str:
         return f"{name}: an output is further from the circuit than promised; first at position {position} of: {case}"
     words = built.compiled.source.alphabet.decode(tokens[: position + 1])
     shown = words if len(words) <= 200 else f"… {words[-200:]}"
-    return (
-        f"{name}: {result.queries - result.correct} of {result.queries} answers wrong; first in case {case!r} at "
-        f"position {position} of: {shown}"
-    )
+    wrong = f"{result.queries - result.correct} of {result.queries} answers wrong"
+    if result.correct == result.queries:
+        right = "every answer is right, and " if result.queries else ""
+        apart = (
+            "further from the circuit's than promised" if built.compiled.error_bound else "not the circuit's to the bit"
+        )
+        wrong = f"{right}a score is {apart}"
+    return f"{name}: {wrong}; first in case {case!r} at position {position} of: {shown}"
