@@ -178,13 +178,13 @@ def generate(directory: str | Path, prompt: str, most: int | None = None, runtim
 def transformers_model(directory: str | Path, dtype: str):
     """The checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code, in this dtype.
 
-    GraftError, one sentence, where transformers cannot read it.
+    CheckpointError, one sentence, where transformers cannot read it.
     """
     from transformers.utils.logging import disable_progress_bar
 
-    from compiler.graft.hosts import opened
     from compiler.runtime import torch_only_transformers
+    from compiler.runtime.saved_model import saved_model
 
     torch_only_transformers()
     disable_progress_bar()
-    return opened(Path(directory), format_of(dtype).torch_dtype)
+    return saved_model(Path(directory), format_of(dtype).torch_dtype)

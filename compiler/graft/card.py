@@ -31,7 +31,7 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"On {inputs}, {length_said(promise['length'])}: its scores stand behind the host's last norm, "
         "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "
         f"leads by more than {at_most(promise['lead_needed'])} in the circuit it is the model's answer; the circuit's "
-        f"own leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "
+        f"own leads are multiples of {at_least(promise['least_lead'], 9)} ({promise['level']}). This holds while the "
         f"root mean square of the host's stream is below {at_least(promise['loudest_stream'])}.",
         f"Scores can tie, as where nothing is stored yet: {promise['ties']}.",
         f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler import digits
 from compiler.graft.bound import SAME
 from compiler.graft.grafted import Grafted
 from compiler.graft.orderless import orderless
@@ -98,7 +99,8 @@ def broken_promise(grafted: Grafted, difference: HostDifference, same: bool) -> 
     """What contradicts the promise of the host, in a sentence, or None. same: what `same_sums` found."""
     promise = grafted.report["host_promise"]
     if not difference.worst <= promise["logit_bound"]:
-        return f"the host's logits changed by {difference.worst:.3g}, and {promise['logit_bound']:.3g} is promised"
+        least, most = digits.at_least(difference.worst, 6), digits.at_most(promise["logit_bound"], 6)
+        return f"the host's logits changed by {least}, and at most {most} is promised"
     if not same and promise["level"] == SAME:
         return "with sums that are rounded once the host's logits differ, which contradicts what is proved of them"
     return None

@@ -123,6 +123,17 @@ def runtime_name(compiled: Compiled) -> str:
     return "modules of ours with the arithmetic of mamba_ssm, which is not installed"
 
 
+def _circuits_own(built, result) -> str:
+    """Of a sequence on which the model does what the circuit does: whose the wrong answer is."""
+    from compiler.artifact.prompts import outside
+
+    _, tokens, position = result.failure
+    beyond = outside(built.compiled.source.token_language, tokens[: position + 1])
+    if beyond is not None:
+        return f"the model follows the circuit to the end, and the promise says nothing of that sequence: {beyond}"
+    return "the model follows the circuit to the end: the circuit itself gives the wrong answer there"
+
+
 def fail(built, stack, results) -> None:
     from constructions.checkpoints import artifact
 
@@ -130,10 +141,6 @@ def fail(built, stack, results) -> None:
         if not result.passed:
             display.say(display.failure_sentence(built, name, result), err=True)
             where = artifact.divergence(built, stack, result)
-            if built.over_numbers:
-                continue
-            display.say(
-                where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
-                err=True,
-            )
+            if not built.over_numbers:
+                display.say(where or _circuits_own(built, result), err=True)
     raise typer.Exit(1)

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from compiler.artifact.card import error_lines
-from compiler.digits import at_most
+from compiler.digits import at_most, percent
 from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.language.markdown import one_line, printable
@@ -275,10 +275,10 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
     for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
-            margin = f"{row['share_of_bound']:.2g}" if row.get("share_of_bound") is not None else margin
+            margin = at_most(row["share_of_bound"], 2) if row.get("share_of_bound") is not None else margin
             exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
             unasked = "not asked" if row["sequences"] else "not run"  # a circuit of one's own has no queries
-            right = unasked if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
+            right = unasked if row["accuracy"] is None else f"{percent(row['accuracy'], 6)} %"
             table.add_row(
                 f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin
             )
@@ -371,7 +371,11 @@ def failure_sentence(built, name: str, result: Verification) -> str:
         return f"{name}: an output is further from the circuit than promised; first at position {position} of: {case}"
     words = built.compiled.source.alphabet.decode(tokens[: position + 1])
     shown = words if len(words) <= 200 else f"… {words[-200:]}"
-    return (
-        f"{name}: {result.queries - result.correct} of {result.queries} answers wrong; first in case {case!r} at "
-        f"position {position} of: {shown}"
-    )
+    wrong = f"{result.queries - result.correct} of {result.queries} answers wrong"
+    if result.correct == result.queries:
+        right = "every answer is right, and " if result.queries else ""
+        apart = (
+            "further from the circuit's than promised" if built.compiled.error_bound else "not the circuit's to the bit"
+        )
+        wrong = f"{right}a score is {apart}"
+    return f"{name}: {wrong}; first in case {case!r} at position {position} of: {shown}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from compiler.digits import at_most
+from compiler.digits import at_least, at_most
 from constructions.command import requests
 from constructions.command.display import console, in_lines, progress, say, working
 from constructions.command.options import Json
@@ -247,8 +247,8 @@ def _tell(report: dict[str, Any]) -> None:
     promise, found = report["circuit_promise"], measured["answers"]
     console.print(f"circuit: {answers_said(found)}")
     console.print(
-        f"{promise['level']}: a letter that leads does so by {promise['least_lead']:.3g} at least, and "
-        f"{promise['lead_needed']:.3g} is needed; {promise['ties']}"
+        f"{promise['level']}: a letter that leads does so by {at_least(promise['least_lead'], 9)} at least, and "
+        f"{at_most(promise['lead_needed'])} is needed; {promise['ties']}"
     )
     for warning in report["warnings"]:
         console.print(f"note: {warning}", soft_wrap=True)

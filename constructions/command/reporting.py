@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
+from compiler import digits
 from constructions.command.display import console, say
 
 
@@ -49,14 +50,14 @@ def table_of(rows: list[dict[str, Any]], keys: tuple[str, ...], tight: bool = Fa
     names = [key.replace("_", " ") for key in keys]
     table = Table(*names, box=None, padding=(0, 1, 0, 0)) if tight else Table(*names)
     for row in rows:
-        table.add_row(*(_cell(row[key]) for key in keys))
+        table.add_row(*(_cell(key, row[key]) for key in keys))
     return table
 
 
-def _cell(value: Any) -> str:
+def _cell(key: str, value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return digits.named(key, value) if isinstance(value, float) else str(value)
 
 
 def _flat(result: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -74,4 +75,4 @@ def _told(key: str, value: Any) -> str:
     """A value for people; a measure that is None is one of no sample."""
     if value is None:
         return "not saved" if key == "out" else "nothing was measured"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return digits.named(key, value, 4) if isinstance(value, float) else str(value)

@@ -140,7 +140,8 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
     """The same of a model that transformers saved."""
     import torch
 
-    from compiler.graft.hosts import check_runs, opened
+    from compiler.graft.hosts import check_runs
+    from compiler.runtime.saved_model import saved_model
     from constructions.command.grafting import quiet
 
     if not (directory / CONFIG).is_file():
@@ -155,7 +156,7 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
     kind = config.get("model_type") if isinstance(config, dict) else None
     if kind not in ("mamba", "mamba2"):
         raise ValueError(f"{directory} holds a {quoted(kind)} model, and the lemmas are about mamba and mamba2.")
-    model = opened(directory, "float32").eval()
+    model = saved_model(directory, "float32").eval()
     if model.config.hidden_act not in ("silu", "swish"):
         used = quoted(model.config.hidden_act)
         raise ValueError(f"{directory} has the activation {used}, and the lemmas are evaluated for silu.")

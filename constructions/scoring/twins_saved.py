@@ -75,7 +75,8 @@ def read_twin(directory: Path) -> tuple[Twin, Manifest]:
     """(the twin with its model, the manifest of its circuit); CheckpointError where a file is missing or was
     changed, and for lanes that the model does not have. Which lanes are whose, `check_lanes` says.
     """
-    from compiler.graft.hosts import check_runs, opened
+    from compiler.graft.hosts import check_runs
+    from compiler.runtime.saved_model import saved_model
 
     content = read_json(directory / TWIN)
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
@@ -92,8 +93,8 @@ def read_twin(directory: Path) -> tuple[Twin, Manifest]:
     asked = {"model_type": "mamba", "hidden_size": WIDTH, "num_hidden_layers": BLOCKS}
     if not isinstance(config, dict) or any(not same_json(config.get(key), value) for key, value in asked.items()):
         raise CheckpointError(f"{directory / CONFIG} is not that of a twin: {BLOCKS} blocks of Mamba of width {WIDTH}.")
+    model = saved_model(directory, "float32").eval()
     try:
-        model = opened(directory, "float32").eval()
         check_runs(model)
     except GraftError as reason:
         raise CheckpointError(str(reason)) from reason

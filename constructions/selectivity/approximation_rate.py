@@ -21,6 +21,8 @@ from math import ceil, log2, pi
 
 import numpy as np
 
+from compiler import digits
+
 SCALES = 48
 _FOURIER_TERMS = 1 << 16
 MOST_BASES = 1 << 16
@@ -118,8 +120,8 @@ def bases_needed(function: PiecewiseConstant) -> int:
     needed = max(72 * function.jumps, ceil(60 / function.gap))
     if needed > MOST_BASES:
         raise ValueError(
-            f"breaks must be at least {60 / MOST_BASES:.2g} apart, from 0 and 1 too, and at most {MOST_BASES // 72}: "
-            f"else both rates show only after more than the {MOST_BASES:,} bases that are computed."
+            f"breaks must be at least {digits.at_most(60 / MOST_BASES, 2)} apart, from 0 and 1 too, and at most "
+            f"{MOST_BASES // 72}: else both rates show only after more than the {MOST_BASES:,} bases that are computed."
         )
     return needed
 

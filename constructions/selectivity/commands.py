@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
+from compiler import digits
 from constructions.command.display import console, say, show_report, working
 from constructions.command.numbers import Force, Out, check_out, checkpoint
 from constructions.command.options import Certify, Json, Plot, Samples
@@ -76,7 +77,8 @@ def _bases_table(bases: dict) -> Table:
         title=f"ψ({bases['j']},{bases['k']}) from three bases",
     )
     for row in bases["rows"]:
-        table.add_row(*(f"{row[name]:.3g}" for name in ("slope", "error", "bound", "neighbourhood", "grid_error")))
+        names = ("slope", "error", "bound", "neighbourhood", "grid_error")
+        table.add_row(*(digits.named(name, row[name]) for name in names))
     return table
 
 

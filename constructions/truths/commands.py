@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from compiler import digits
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
@@ -88,7 +89,7 @@ def told(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """What was measured, to three digits; roundings of float64, which differ between machines, by their size."""
     for what, value in numbers.items():
         rounding = 0 < abs(value) < 1e-9
-        yield what, "below 1e-9" if rounding else str(value) if isinstance(value, int) else f"{value:.3g}"
+        yield what, "below 1e-9" if rounding else str(value) if isinstance(value, int) else digits.named(what, value)
 
 
 def section(truth: Truth, finding: Finding) -> str:

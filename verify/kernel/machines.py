@@ -18,11 +18,11 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, atom, entries
 from verify.kernel.facts import Known
 from verify.kernel.floats import Unproved, dyadic
-from verify.kernel.language import Edge, Language
+from verify.kernel.language import MOST_LETTERS, Edge, Language
 from verify.kernel.readout import numbered, state_scores
 from verify.kernel.rules import answered
 
-_MOST_STATES = 1 << 14
+_MOST_STATES, _MOST_STEPS = 1 << 14, 1 << 20
 Letters = tuple[int, ...]
 
 
@@ -41,12 +41,16 @@ def beside(language: Language, machine: Machine) -> tuple[Language, list[int | N
     in each state. Every beginning of a sequence behind which something is asked is one of these.
     """
     numbers: dict[tuple[int, Hashable], int] = {(0, machine.start): 0}
-    edges, todo = [], [(0, machine.start)]
+    edges: list[Edge] = []
+    todo, steps = [(0, machine.start)], 0
     while todo:
         state, held = todo.pop()
-        for edge in language.edges:
+        for edge in language.leaving.get(state, ()):
             moved: dict[Hashable, list[int]] = {}
-            for a in np.flatnonzero(edge.letters).tolist() if edge.source == state else ():
+            steps += int(edge.letters.sum())
+            if steps > _MOST_STEPS or len(edges) * language.tokens > MOST_LETTERS:
+                raise Unproved(f"task and language take more than {_MOST_STEPS} steps, or {MOST_LETTERS} letters")
+            for a in np.flatnonzero(edge.letters).tolist():
                 moved.setdefault(machine.step(held, a), []).append(a)
             moved.pop(None, None)
             for new, letters in moved.items():
@@ -165,6 +169,8 @@ def automaton(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, in
         names
     ):
         raise Unproved("the automaton names a state that is no text, or a letter that circuit.json has not")
+    if not {to for _, _, to in moves} <= {*table, *answers}:
+        raise Unproved("a move of the automaton leads to a state that it says nothing of")
     following = {(state, names[x]): to for state, x, to in moves}
     right = {state: names[x] for state, x in answers.items()}
     check_machine(ledger, circuit, Machine(claim["start"], lambda state, a: following.get((state, a)), right.get))

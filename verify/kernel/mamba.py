@@ -45,7 +45,8 @@ def convolved(f: Floats, what: str, rows: np.ndarray, taps: np.ndarray, bias: np
         if key not in known:
             place, last = f"{what}: convolution {c}", taps.shape[2] - 1
             x = project(f, f"{what}: in_proj {c}", rows[c], u)
-            parts = [(dyadic(taps[c, 0, last - k]), later(f, place, x, k)) for k in range(last + 1)]
+            used = np.flatnonzero(taps[c, 0]).tolist()
+            parts = [(dyadic(taps[c, 0, at]), later(f, place, x, last - at)) for at in used]
             total = f.sum(place, [*parts, (ONE, Number(constant(dyadic(bias[c]))))])
             known[key] = f.activation(place, total, zero=True)
         result.append(known[key])

@@ -21,6 +21,7 @@ from verify.kernel.language import Edge, Language
 from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
+_MOST_PLACES, _MOST_NUMBERS = 1 << 10, 1 << 26  # of a situation, in sum of all tables and states; of one step
 Ends = tuple[Array, Array]
 
 
@@ -51,6 +52,8 @@ class Situations(_At):
         depth = _depths(terms, polys, self._states)
         if len(self._states) < len(followed) + len(bounded) or not depth.keys() >= set(self._states):
             raise Unproved("a state is followed twice, or is none that is read")
+        if sum(depth.values()) > _MOST_PLACES:
+            raise Unproved(f"what is followed is read {sum(depth.values())} positions back, more than {_MOST_PLACES}")
         places = [(a, k) for a in sorted(depth) for k in range(depth[a] + 1)]
         self._exact = [place for place in places if place[0] not in self._bounded]
         self._held = [place for place in places if place[0] in self._bounded]
@@ -59,6 +62,7 @@ class Situations(_At):
         self._rows = [np.zeros(1 + len(self._exact), np.int64)]
         self._ends = [np.zeros((2, len(self._held)), np.int64)]
         self._index = {self._rows[0].tobytes(): 0}
+        self._classes: dict[Edge, Array] = {}
         key = *sorted(depth.items()), *self._states, frozenset(self._bounded)
         if language is not None or key not in terms.walks:
             self._walk()
@@ -76,17 +80,25 @@ class Situations(_At):
         return {**exact, **{place: (ends[:, 0, i], ends[:, 1, i]) for i, place in enumerate(self._held)}}
 
     def _walk(self) -> None:
-        newest, steps = [0], 0
+        """Induction over positions: after round t every position up to the t-th of every sequence is at a situation
+        that was entered, for its letter leads there from one that was (the start, at first), with each followed number
+        and with each bounded one within its interval. A situation is taken on by every letter when it is entered, and
+        again whenever an interval of it grows, since less was known before of where it leads. With nothing new or
+        grown, one more letter leads to what is there, so all positions are there, whatever the length.
+        """
+        newest, steps, leaving = [0], 0, self._language.leaving
         for _ in range(min(self._language.length, _MOST_ROUNDS)):
             found: set[int] = set()
-            for edge in self._language.edges:
-                here = [i for i in newest if self._rows[i][0] == edge.source]
-                if here and edge.letters.any():
-                    rows, ends = self._step(here, edge)
-                    steps += len(rows)
-                    found |= self._enter(rows, ends)
-            if len(self._rows) > self._most or steps > _STEPS_EACH * self._most:
-                raise Unproved(f"{len(self._rows)} situations and more")
+            at: dict[int, list[int]] = {}
+            for i in newest:
+                at.setdefault(int(self._rows[i][0]), []).append(i)
+            for here, edge in ((at[state], edge) for state in sorted(at) for edge in leaving.get(state, ())):
+                classes = self._classes_of(edge)
+                steps += (each := len(here) * classes.shape[1])
+                many = len(self._rows) > self._most or steps > _STEPS_EACH * self._most
+                if many or each * len(self._rows[0]) > _MOST_NUMBERS:
+                    raise Unproved(f"{len(self._rows)} situations and more, in {steps} steps")
+                found |= self._enter(*self._step(here, edge, classes))
             newest = sorted(found)
             if not newest:
                 return
@@ -107,9 +119,14 @@ class Situations(_At):
                 found.add(i)
         return found
 
-    def _step(self, here: list[int], edge: Edge) -> tuple[Array, Array]:
+    def _classes_of(self, edge: Edge) -> Array:
+        """`letter_classes` of an edge's letters, found once."""
+        if edge not in self._classes:
+            self._classes[edge] = letter_classes(self.terms, self._tables, edge.letters)
+        return self._classes[edge]
+
+    def _step(self, here: list[int], edge: Edge, classes: Array) -> tuple[Array, Array]:
         """Where each letter of an edge leads from each of these situations."""
-        classes = letter_classes(self.terms, self._tables, edge.letters)
         each = np.repeat(here, classes.shape[1])
         before = self._columns(np.stack([self._rows[i] for i in each]), np.stack([self._ends[i] for i in each]))
         now = _At(self.terms, 1)

@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.files import read as read_of_checker
 from verify.checker.formats import Rejected
-from verify.kernel.claims import Ledger
+from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read
 from verify.kernel.floats import FORMATS, Unproved
 from verify.kernel.mixers import Floats
@@ -141,7 +141,7 @@ def kernel_says(directory: Path) -> str | None:
         lanes = lanes_of(floats, checkpoint)
         head = checkpoint.tensors["lm_head.weight"]
         ledger.until("the head", [x.poly for x in lanes], lambda: check_head(floats, lanes, head, LETTERS))
-    except Unproved as reason:
+    except (Unproved, Refused) as reason:
         return str(reason)
     return None
 
