@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from fractions import Fraction
-from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,12 +17,12 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, atom, entries
 from verify.kernel.facts import Known
 from verify.kernel.floats import Unproved, dyadic
-from verify.kernel.language import Edge, Language
+from verify.kernel.language import MOST_LETTERS, Edge, Language
 from verify.kernel.readout import state_scores
 from verify.kernel.rules import answered
 from verify.kernel.terms import Poly, Terms
 
-_MOST_STATES = 1 << 14
+_MOST_STATES, _MOST_STEPS = 1 << 14, 1 << 20
 
 
 class Machine(NamedTuple):
@@ -44,12 +43,16 @@ def beside(language: Language, machine: Machine) -> tuple[Language, list[int | N
     in each state. Every beginning of a sequence behind which something is asked is one of these.
     """
     numbers: dict[tuple[int, Hashable], int] = {(0, machine.start): 0}
-    edges, newest = [], [(0, machine.start)]
+    edges: list[Edge] = []
+    newest, steps = [(0, machine.start)], 0
     for _ in range(language.length):
         todo, newest = newest, []
-        for (state, held), edge in product(todo, language.edges):
+        for (state, held), edge in ((at, edge) for at in todo for edge in language.leaving.get(at[0], ())):
             moved: dict[Hashable, list[int]] = {}
-            for a in np.flatnonzero(edge.letters).tolist() if edge.source == state else ():
+            steps += int(edge.letters.sum())
+            if steps > _MOST_STEPS or len(edges) * language.tokens > MOST_LETTERS:
+                raise Unproved(f"task and language take more than {_MOST_STEPS} steps, or {MOST_LETTERS} letters")
+            for a in np.flatnonzero(edge.letters).tolist():
                 moved.setdefault(machine.step(held, a), []).append(a)
             moved.pop(None, None)
             for new, letters in moved.items():

@@ -52,7 +52,7 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     terms, keys, values = ledger.terms, *(np.array(numbered(names, x)) for x in "kv")
     language = terms.language
     if not language.used[keys].all() or not any(
-        e.letters[keys].any() and any(o.source == e.target and o.letters[values].any() for o in language.edges)
+        e.letters[keys].any() and any(o.letters[values].any() for o in language.leaving.get(e.target, ()))
         for e in language.edges
     ):
         raise Unproved("no sequence of the language asks for what stands after each key")

@@ -23,6 +23,7 @@ from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
 _EXACT_ROUNDS, _AT_ONCE = 1 << 8, 1 << 8
+_MOST_PLACES, _MOST_NUMBERS = 1 << 10, 1 << 26  # of a situation, in sum of all tables and states; of one step
 Ends = tuple[Array, Array]
 
 
@@ -53,6 +54,8 @@ class Situations(_At):
         depth = _depths(terms, polys, self._states)
         if len(self._states) < len(followed) + len(bounded) or not depth.keys() >= set(self._states):
             raise Unproved("a state is followed twice, or is none that is read")
+        if sum(depth.values()) > _MOST_PLACES:
+            raise Unproved(f"what is followed is read {sum(depth.values())} positions back, more than {_MOST_PLACES}")
         places = [(a, k) for a in sorted(depth) for k in range(depth[a] + 1)]
         self._exact = [place for place in places if place[0] not in self._bounded]
         self._held = [place for place in places if place[0] in self._bounded]
@@ -62,6 +65,7 @@ class Situations(_At):
         self._rows = [np.zeros(1 + len(self._exact), np.int64)]
         self._ends = [np.zeros((2, len(self._held)), np.int64)]
         self._index = {self._rows[0].tobytes(): 0}
+        self._ways: dict[int, Array] = {}
         key = *sorted(depth.items()), *self._states, frozenset(self._bounded)
         if language is not None or key not in terms.walks:
             self._walk()
@@ -79,17 +83,24 @@ class Situations(_At):
         return {**exact, **{place: (ends[:, 0, i], ends[:, 1, i]) for i, place in enumerate(self._held)}}
 
     def _walk(self) -> None:
-        newest, steps, ways = [0], 0, self._ways()
+        """Induction over positions: after round t every position up to the t-th of every sequence is at a situation
+        that was entered, for its letter leads there from one that was (the start, at first), with each followed number
+        and with each bounded one within its interval. A situation is taken on by every letter when it is entered, and
+        again whenever an interval of it grows, since less was known before of where it leads. With nothing new or
+        grown, one more letter leads to what is there, so all positions are there, whatever the length.
+        """
+        newest, steps = [0] if 0 in self._language.leaving else [], 0
         for t in range(min(self._language.length, _MOST_ROUNDS)):
             found: set[int] = set()
-            here = [i for i in newest if int(self._rows[i][0]) in ways]
-            for at in range(0, len(here), _AT_ONCE):
-                rows, ends = self._step(here[at : at + _AT_ONCE], ways)
-                steps += len(rows)
-                found |= self._enter(rows, ends, t >= _EXACT_ROUNDS)
-                if len(self._rows) > self._most or steps > _STEPS_EACH * self._most:
-                    raise Unproved(f"{len(self._rows)} situations and more")
-            newest = sorted(found)
+            for at in range(0, len(newest), _AT_ONCE):
+                here = newest[at : at + _AT_ONCE]
+                moves = [self._moves(int(self._rows[i][0])) for i in here]
+                steps += (each := sum(m.shape[1] for m in moves))
+                many = len(self._rows) > self._most or steps > _STEPS_EACH * self._most
+                if many or each * len(self._rows[0]) > _MOST_NUMBERS:
+                    raise Unproved(f"{len(self._rows)} situations and more, in {steps} steps")
+                found |= self._enter(*self._step(here, moves), t >= _EXACT_ROUNDS)
+            newest = [i for i in sorted(found) if int(self._rows[i][0]) in self._language.leaving]
             if not newest:
                 return
         if self._language.length > _MOST_ROUNDS:
@@ -114,19 +125,18 @@ class Situations(_At):
                     found.add(i)
         return found
 
-    def _ways(self) -> dict[int, Array]:
-        """By state of the language, where its edges lead, and what tables read of the letters: a column for each."""
-        found: dict[int, list[Array]] = {}
-        for edge in self._language.edges:
-            if edge.letters.any():
+    def _moves(self, state: int) -> Array:
+        """Where a state of the language leads, and what tables read of the letters: a column for each, found once."""
+        if state not in self._ways:
+            columns = [np.zeros((1 + len(self._tables), 0), np.int64)]
+            for edge in self._language.leaving[state]:
                 classes = letter_classes(self.terms, self._tables, edge.letters)
-                target = np.full((1, classes.shape[1]), edge.target)
-                found.setdefault(edge.source, []).append(np.concatenate([target, classes]))
-        return {source: np.concatenate(columns, axis=1) for source, columns in found.items()}
+                columns.append(np.concatenate([np.full((1, classes.shape[1]), edge.target), classes]))
+            self._ways[state] = np.concatenate(columns, axis=1)
+        return self._ways[state]
 
-    def _step(self, here: list[int], ways: dict[int, Array]) -> tuple[Array, Array]:
+    def _step(self, here: list[int], moves: list[Array]) -> tuple[Array, Array]:
         """Where each letter leads from each of these situations."""
-        moves = [ways[int(self._rows[i][0])] for i in here]
         each = np.repeat(here, [m.shape[1] for m in moves])
         target, *letters = np.concatenate(moves, axis=1)
         before = self._columns(np.stack([self._rows[i] for i in each]), np.stack([self._ends[i] for i in each]))

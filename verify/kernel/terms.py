@@ -275,7 +275,11 @@ class Terms:
         return tuple(sorted(real))
 
     def _monomials(self, m: Mono, n: Mono) -> dict[Mono, Fraction]:
-        """Tables at one lag are one table; a number that is 0 or 1 is its own square."""
+        """Tables at one lag are one table; a number that is 0 or 1 is its own square.
+
+        f(letter)·g(letter) is a function of the letter, and both are 0 before the start, as it is. x·x = x for an atom
+        whose proved range is 0 to 1, as atoms are whole; before the start it is 0.
+        """
         tables: dict[int, list[int]] = defaultdict(list)
         rest: list[tuple[int, int]] = []
         for a, lag in (*m, *n):
@@ -319,7 +323,12 @@ class Terms:
         return self._since(found)
 
     def _since(self, terms: dict[Mono, Fraction]) -> Poly:
-        """A running sum less its latch under a flag is the count since the flag (States.counts_since)."""
+        """A running sum less its latch under a flag is the count since the flag (States.counts_since).
+
+        S = Σ p up to here, L = S at the last position where the flag was 1 (0 where there is none): S − L is Σ p behind
+        it, the flag's position left out, as `count` does. Premises: L stores S itself, both are seen here, and their
+        weights are c and −c; that the flag is 0 or 1 was shown when L was made.
+        """
         for m, c in list(terms.items()):
             atom = self.atoms[m[0][0]] if len(m) == 1 and not m[0][1] else None
             if atom is not None and atom.kind == "latch" and len(atom.of.terms) == 1:

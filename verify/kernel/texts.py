@@ -135,8 +135,7 @@ def mqar(names: Names, write: str) -> list[Machine]:
 
 def induction_heads(names: Names) -> list[Machine]:
     """At each letter v0, v1, …: which of them stood right behind it the last time, × where none did."""
-    letters = numbered(names, "v")
-    return [behind([a], letters, "last", "last", blank=names["×"]) for a in letters]
+    return [behind([a], numbered(names, "v"), "last", "last", blank=names["×"]) for a in numbered(names, "v")]
 
 
 def recall(names: Names, matches: str) -> list[Machine]:
@@ -171,8 +170,7 @@ def token_selection(names: Names, points: str, size: int) -> list[Machine]:
         raise Unproved(f"points of the kind {points!r:.20} have no rule, or not as many queries as points")
     items = {names[f"k{i}=v{v}"]: (i, value) for i in range(size) for v, value in enumerate(values)}
 
-    def step(held: Any, a: int) -> Any:
-        return (queries.index(a) if a in queries else None), held[1] | ({items[a]} if a in items else set())
+    step = lambda held, a: (queries.index(a) if a in queries else None, held[1] | {items[b] for b in items if a == b})
 
     def right(held: Any) -> int | None:
         asked, seen = held
@@ -279,8 +277,7 @@ def shortest_path(names: Names, nodes: int) -> list[Machine]:
             return None
         found, edges = [0], [lengths.index(a) for a in text]
         for b in range(1, nodes):
-            here, edges = edges[:b], edges[b:]
-            found.append(min([far, *(d + e for d, e in zip(found, here, strict=True) if e)]))
+            found.append(min([far, *(d + e for d, e in zip(found, edges[b * (b - 1) // 2 :], strict=False) if e)]))
         return spelled(numbers, found)
 
     return answering(names[";"], answer, names["."])
@@ -291,15 +288,12 @@ def automaton(names: Names, start: str, transitions: dict, classes: dict, end: s
     which a state does not lead on nothing is asked.
     """
     moves = {(state, names[x]): to for state, by in transitions.items() for x, to in by.items()}
-    if any(type(state) is not str for state in (start, *moves.values())):
-        raise Unproved("the automaton names a state that is no text")
+    if not {start, *moves.values()} <= {*transitions, *classes}:
+        raise Unproved("a move of the automaton leads to a state that it says nothing of")
     right = {state: names[x] for state, x in classes.items()}
     return [Machine(start, lambda state, a: moves.get((state, a)), right.get, end)]
 
 
-_OF_PLACES = (absolute_time, automaton, copy, count_in_row, selective_copy)
-_OF_ITEMS = (copy_ngram, induction_heads, mqar, recall, token_selection, unique_induction)
-_OF_TABLES = (coin_change, edit_distance, fibonacci, shortest_path)
-MACHINES: dict[str, Callable[..., list[Machine]]] = {
-    task.__name__.replace("_", "-"): task for task in (*_OF_PLACES, *_OF_ITEMS, *_OF_TABLES)
-}
+_TEXTS = (absolute_time, automaton, copy, copy_ngram, count_in_row, induction_heads, mqar, recall, selective_copy)
+_TABLES = (coin_change, edit_distance, fibonacci, shortest_path, token_selection, unique_induction)
+MACHINES: dict[str, Callable[..., list[Machine]]] = {f.__name__.replace("_", "-"): f for f in (*_TEXTS, *_TABLES)}
