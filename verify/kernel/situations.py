@@ -21,6 +21,7 @@ from verify.kernel.language import Edge, Language
 from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
+_OF_A_ROW = 64  # numbers that are formed in the time in which a situation is looked up
 _MOST_PLACES, _MOST_NUMBERS = 1 << 10, 1 << 26  # of a situation, in sum of all tables and states; of one step
 Ends = tuple[Array, Array]
 
@@ -95,6 +96,7 @@ class Situations(_At):
             for here, edge in ((at[state], edge) for state in sorted(at) for edge in leaving.get(state, ())):
                 classes = self._classes_of(edge)
                 steps += (each := len(here) * classes.shape[1])
+                self.terms.spend(_OF_A_ROW * each)
                 many = len(self._rows) > self._most or steps > _STEPS_EACH * self._most
                 if many or each * len(self._rows[0]) > _MOST_NUMBERS:
                     raise Unproved(f"{len(self._rows)} situations and more, in {steps} steps")
