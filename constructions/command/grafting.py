@@ -298,7 +298,7 @@ def compose(
         for name, row in rows.items():
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
         console.print(f"promised: for {target} in {dtype}")
-        for part in map(_told_of, parts):
+        for part in in_lines([_told_of(part) for part in parts]):
             if (part["target"], part["dtype"]) != (target, dtype):
                 console.print(
                     f"note: {part['circuit']} was for {part['target']} in {part['dtype']} and is compiled anew; "

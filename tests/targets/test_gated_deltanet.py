@@ -245,6 +245,23 @@ def test_a_head_that_is_silent_in_every_sequence_is_printed(name: str, target: s
     assert np.array_equal(found.numpy()[..., :3], expected)
 
 
+def test_swaps_on_a_conjunction_with_an_older_token():
+    """Its taps add up to less than 0, and its second swap never happens, nor is its row ever anything but 0."""
+    a_behind_b = np.array([[1], [0]]) @ (is_a & is_b.shift(1))
+    state = permute(1, a_behind_b.retyped(OneHot(2)), [(0, 1), (1, 2)])
+    compiled = compile(Circuit("late", readout_one_hot(state, ABC), InputLanguage.everything(ABC, 6)), "gated-deltanet")
+    ids = np.array(list(product(range(3), repeat=6)))
+    expected = np.zeros((len(ids), 6, 3))
+    for row, seen in zip(ids.tolist(), expected, strict=True):
+        place = 1
+        for t in range(6):
+            if t and row[t - 1 : t + 1] == [1, 0] and place < 2:
+                place = 1 - place
+            seen[t, place] = 1
+    with torch.no_grad():
+        assert np.array_equal(bare(compiled)(torch.from_numpy(ids)).numpy()[..., :3], expected)
+
+
 def _rule(beta: float, decay: float, length: int = 200) -> torch.Tensor:
     """Reads of a state that one reflection in k moves there and back, along a sequence."""
     k = torch.tensor([0.5, 0.5, 0.5, 0.5]).expand(1, 1, length, 4)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, permutations, product
 from math import comb, prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +56,21 @@ def test_of_few_codes_the_rate_is_the_sum_over_all(vocab: int, length: int, kapp
     found = failure_rate(vocab, length, kappa, kind)
     assert found.exact and found.rate == float(expected)
     assert failure_bound(value_words(vocab), length, kappa, kind) >= expected
+
+
+def test_mqar_md_says_what_is_summed_and_how_near_the_rest_is() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs" / "mqar.md").read_text("utf-8").split())
+    assert f"N = {key_code_for(0.01, 512, 16)} at κ = 16" in page
+    assert "of κ = 2 with V = 512 and N = 8, say, or of κ = 4 with V = 8 and N = 8." in page
+    assert failure_rate(512, 8, 2).exact and failure_rate(8, 8, 4).exact
+    rare = failure_rate(924, 120, 4)
+    assert (
+        "one in 10⁹, of κ = 4 and N = 120, is found within 4 % too" in page and rare.error <= 0.04 * rare.rate < 4e-11
+    )
+    assert "two or three times the rate where failures are rare" in page
+    assert all(
+        1.5 <= f.at_most / f.rate <= 3.5 for f in (failure_rate(512, n, k) for n, k in ((32, 4), (48, 8), (64, 16)))
+    )
 
 
 def test_two_known_sums() -> None:

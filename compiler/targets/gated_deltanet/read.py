@@ -103,7 +103,9 @@ def _norm(
         return [(c, row, 1.0) for c, row in held.items() if c not in constants]
     if not held:
         return []
-    heights = {c: float(np.abs(_entries(row)[1]).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
+    heights = {
+        c: float(np.abs(_entries(row)[1]).max() * np.abs(np.frombuffer(row[1])).sum()) for c, row in held.items()
+    }
     # of the row's weights: those of a ramp may be larger than V
     unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5
     rows = {c: _divided(row, RAISED * heights[c] / unit) for c, row in held.items()}

@@ -117,7 +117,7 @@ def sizes() -> str:
     whole = sum(kernel.values())
     return (
         f"The kernel has {whole:,} lines of code and the search {sum(prover.values()):,}. Of the kernel's, {tasks:,} "
-        f"are situations and tasks,\nwhere 600 were allowed, and {whole - tasks:,} the rest, where 1,600 were."
+        f"are situations and tasks,\nwhere 600 were allowed, and {whole - tasks:,} the rest; the aim was 1,600."
     )
 
 
