@@ -73,8 +73,10 @@ class Cases:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():
                 found[mono] = add(found[mono], numbers) if mono in found else numbers
-        if sum(n.size for n in found.values()) > _MOST_NUMBERS:
+        formed = sum(n.size for n in found.values())
+        if formed > _MOST_NUMBERS:
             raise Unproved(f"{len(found)} terms in {max(n.size for n in found.values())} cases")
+        self.terms.spend(formed)
         return {m: n for m, n in found.items() if n.any()}
 
     def _one(self, number: int) -> Array:

@@ -22,7 +22,7 @@ from verify.kernel.language import Language
 from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
-_EXACT_ROUNDS, _AT_ONCE = 1 << 8, 1 << 8
+_EXACT_ROUNDS, _AT_ONCE, _OF_A_ROW = 1 << 8, 1 << 8, 64  # numbers formed in the time of looking up a situation
 _MOST_PLACES, _MOST_NUMBERS = 1 << 10, 1 << 26  # of a situation, in sum of all tables and states; of one step
 Ends = tuple[Array, Array]
 
@@ -96,6 +96,7 @@ class Situations(_At):
                 here = newest[at : at + _AT_ONCE]
                 moves = [self._moves(int(self._rows[i][0])) for i in here]
                 steps += (each := sum(m.shape[1] for m in moves))
+                self.terms.spend(_OF_A_ROW * each)
                 many = len(self._rows) > self._most or steps > _STEPS_EACH * self._most
                 if many or each * len(self._rows[0]) > _MOST_NUMBERS:
                     raise Unproved(f"{len(self._rows)} situations and more, in {steps} steps")
@@ -128,11 +129,9 @@ class Situations(_At):
     def _moves(self, state: int) -> Array:
         """Where a state of the language leads, and what tables read of the letters: a column for each, found once."""
         if state not in self._ways:
-            columns = [np.zeros((1 + len(self._tables), 0), np.int64)]
-            for edge in self._language.leaving[state]:
-                classes = letter_classes(self.terms, self._tables, edge.letters)
-                columns.append(np.concatenate([np.full((1, classes.shape[1]), edge.target), classes]))
-            self._ways[state] = np.concatenate(columns, axis=1)
+            found = [(letter_classes(self.terms, self._tables, e.letters), e) for e in self._language.leaving[state]]
+            each = [np.concatenate([np.full((1, letters.shape[1]), e.target), letters]) for letters, e in found]
+            self._ways[state] = np.concatenate(each, axis=1)
         return self._ways[state]
 
     def _step(self, here: list[int], moves: list[Array]) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
-_MOST_TERMS = 1 << 16
+_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 32  # of a polynomial; numbers that all cases of a proof form
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
 
 
@@ -108,9 +108,16 @@ class Terms:
         self.ranged: dict[tuple, Ranged] = {}  # by the key of a primitive polynomial
         self.totals: dict[int, Ranged] = {}  # by a sum or count: the range of every partial sum of its terms
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
+        self._work = 0
         self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
+
+    def spend(self, numbers: int) -> None:
+        """Counts what a proof takes: each claim has limits of its own, but there may be many claims."""
+        self._work += numbers
+        if self._work > _MOST_WORK:
+            raise Unproved(f"the cases of the proof form more than {_MOST_WORK} numbers")
 
     # atoms ------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from verify.kernel import claims, situations
 from verify.kernel.cases import Grid
 from verify.kernel.certificate import prove
 from verify.kernel.circuit import Circuit
-from verify.kernel.claims import Ledger
+from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read, read_json
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language, parse
@@ -150,6 +150,14 @@ def test_a_walk_ends_at_its_steps(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(situations, "_MOST_NUMBERS", 64)
     with pytest.raises(Unproved, match="situations and more"):
         Situations(terms, [held, held], [], [], language=terms.language)
+
+
+def test_all_cases_of_a_proof_are_counted_together(recall, monkeypatch: pytest.MonkeyPatch):
+    """Each claim has limits of its own, and there may be thousands."""
+    found = searched(recall)[1]
+    monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 100)
+    with pytest.raises(Refused, match="the cases of the proof form more than 100 numbers"):
+        prove(read(recall), found)
 
 
 def test_a_task_beside_a_language_ends_at_its_steps(monkeypatch: pytest.MonkeyPatch):
