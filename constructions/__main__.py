@@ -91,9 +91,11 @@ def _refused(error: Exception) -> int:
 
 def _told(sentence: str, code: int) -> int:
     """A sentence for people, and with --json an object for programs; the exit code."""
-    print(sentence, file=sys.stderr)
+    from compiler.language.markdown import printable
+
+    print(printable(sentence), file=sys.stderr)
     if "--json" in sys.argv:
-        print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False))
+        print(json.dumps({"error": sentence, "exit_code": code}))
     return code
 
 

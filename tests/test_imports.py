@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("compiler", "verify", "constructions", "conformance")
 ROOMS = (
     ("verify.kernel",),
-    ("verify.checker", "compiler.lattice", "compiler.exactness.levels", "compiler.steps"),
+    ("verify.checker", "compiler.lattice", "compiler.exactness.levels", "compiler.steps", "compiler.digits"),
     ("compiler.language",),
     ("compiler.errors", "compiler.formats", "compiler.interpreter"),
     ("compiler.analysis",),

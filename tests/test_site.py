@@ -77,3 +77,10 @@ def test_a_notebook_prints_what_its_file_has(path: Path) -> None:
     kept = [cell["outputs"] for cell in notebooks.code_cells(path)]
     assert notebooks.outputs(path) == kept, "run `python scripts/notebooks.py`"
     assert sum(map(len, kept)) >= 4
+
+
+def test_the_kernel_of_the_notebook_is_right_in_the_end() -> None:
+    """What it says above its last two runs: first six cases of one stage are wrong, and then none."""
+    *_, first, last = notebooks.code_cells(notebooks.PLACE / "test_your_kernel.ipynb")
+    ends = [cell["outputs"][0]["text"][-1].strip() for cell in (first, last)]
+    assert ends == ["wrong: 6 in {'one rounding'}", "wrong: 0"]

@@ -100,24 +100,24 @@ def _graph_differences(path: Path, artifact: Artifact) -> list[str]:
         return []
     try:
         found = read_json(path)
-        known = artifact.claims.get("construction") is not None  # its names are ours, and not its author's
-        return entry_differences(path.name, _unsourced(found, known), _unsourced(artifact.graph, known))
+        return entry_differences(path.name, _unsourced(found), _unsourced(artifact.graph))
     except (OSError, CheckpointError) as reason:
         return [str(reason).rstrip(".")]
 
 
-def _unsourced(graph: Any, named: bool) -> Any:
-    """A causal graph without where a program stands, which means nothing; and, but for a construction of ours (named),
-    without what its author called the streams, which nothing else says.
+def _unsourced(graph: Any) -> Any:
+    """A causal graph without where a program stands, which means nothing.
+
+    What the author of a circuit of one's own called its streams stands nowhere else: the circuit was read with it, and
+    all other names follow.
     """
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
         return graph
-    return graph | {"nodes": [_unsourced_node(n, named) if isinstance(n, dict) else n for n in graph["nodes"]]}
+    return graph | {"nodes": [_unsourced_node(n) if isinstance(n, dict) else n for n in graph["nodes"]]}
 
 
-def _unsourced_node(node: dict[str, Any], named: bool) -> dict[str, Any]:
-    left_out = {"source"} if named else {"name", "names", "variable", "source"}
-    node = {key: value for key, value in node.items() if key not in left_out}
+def _unsourced_node(node: dict[str, Any]) -> dict[str, Any]:
+    node = {key: value for key, value in node.items() if key != "source"}
     if isinstance(names := node.get("names"), list):
         node["names"] = [name for name in names if not (isinstance(name, str) and _LINE.fullmatch(name))]
     if isinstance(name := node.get("name"), str) and _LINE.fullmatch(name):
@@ -153,9 +153,15 @@ def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> st
     if key not in expected:
         return f"has an entry {shown(key)}, which the circuit does not give"
     path, here, there = key, found[key], expected[key]
-    while isinstance(here, dict) and isinstance(there, dict):
-        inner = min(k for k in here.keys() | there.keys() if not same_json(here.get(k), there.get(k, ...)))
-        path, here, there = f"{path}.{shown(inner)[1:-1]}", here.get(inner), there.get(inner)
+    while True:
+        if isinstance(here, dict) and isinstance(there, dict):
+            inner = min(k for k in here.keys() | there.keys() if not same_json(here.get(k), there.get(k, ...)))
+            path, here, there = f"{path}.{shown(inner)[1:-1]}", here.get(inner), there.get(inner)
+        elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+            at = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if not same_json(a, b))
+            path, here, there = f"{path}[{at}]", here[at], there[at]
+        else:
+            break
     return f"has another {path}: {shown(here)}, not {shown(there)}"
 
 

@@ -19,18 +19,21 @@ from compiler.language.arguments import close_to, instance, integer, shown
 from compiler.language.arguments import path as path_of
 from compiler.language.data.languages import language_from_data
 from compiler.language.input_language import InputLanguage
+from compiler.language.markdown import one_line
 from compiler.runtime.generation import by_stepping, by_transformers
 
 RUNTIMES = ("mamba-ssm", "transformers")
+MOST_UNASKED = 10_000  # tokens after a prompt where nobody says how many: a promise of every length has no end
 
 
 @dataclass(frozen=True)
 class Written:
     """What came after a prompt.
 
-    ended: whether the letter that ends a generation came; promised: how many of the tokens the promise speaks of,
-    which are those before which the whole text lies in its language; left: whether the text has left that language
-    without an end, as it does where answers are no inputs.
+    ended: whether the letter that ends a generation came; promised: how many of the tokens the recorded promise speaks
+    of (no weight is compared with it), which are those before which the whole text lies in its language; left: whether
+    the text has left that language without an end, as it does where answers are no inputs; limited: whether it would go
+    on within the promise, and only the limit for which nobody asked (`MOST_UNASKED`) stopped it.
     """
 
     prompt: str
@@ -38,6 +41,7 @@ class Written:
     ended: bool
     promised: int
     left: bool
+    limited: bool = False
 
     @property
     def inside(self) -> bool:
@@ -89,7 +93,8 @@ class Writer:
     def write(
         self, prompts: Sequence[str], most: int | None = None, told: Callable[[int, str], None] | None = None
     ) -> list[Written]:
-        """What comes after each prompt, at most `most` tokens [default: as far as the promise reaches].
+        """What comes after each prompt, at most `most` tokens [default: as far as the promise reaches, and no
+        more than 10,000].
 
         ValueError for a prompt that is empty, has an unknown token, lies outside of the promise's language, or is
         only the beginning of a prompt, where the manifest says what a whole one is; and for one that goes on behind a
@@ -100,7 +105,7 @@ class Writer:
         for row in rows:
             self._check_begun(row, stop)
         room = [self.language.max_length - len(row) for row in rows]
-        limits = room if most is None else [min(integer(most, "most", 1), left) for left in room]
+        limits = [min(MOST_UNASKED if most is None else integer(most, "most", 1), left) for left in room]
         paths, promised = [self.language.paths(row) for row in rows], [0] * len(rows)
 
         def heard(row: int, token: int) -> bool:
@@ -115,7 +120,9 @@ class Writer:
         for i, chain in enumerate(chains):
             words = tuple(self.tokens[token] for token in chain)
             ended = words[-1] == stop
-            found.append(Written(prompts[i], words, ended, promised[i], left=not paths[i] and not ended))
+            left = not paths[i] and not ended
+            limited = most is None and not ended and not left and len(words) < room[i]
+            found.append(Written(prompts[i], words, ended, promised[i], left, limited))
         return found
 
     def _check_begun(self, ids: list[int], stop: str | None) -> None:
@@ -154,24 +161,30 @@ class Writer:
         wrong = complaint(self.language, ids)
         if wrong is not None:
             raise ValueError(
-                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises ({self.language.description}): "
+                f"the prompt {shown(prompt)} is outside of what {MANIFEST} promises "
+                f"({one_line(self.language.description)}): "
                 f"{wrong}."
             )
         return ids
 
 
 def generate(directory: str | Path, prompt: str, most: int | None = None, runtime: str = "mamba-ssm") -> str:
-    """What the checkpoint writes after a prompt of tokens with spaces between, its end included."""
+    """What the checkpoint writes after a prompt of tokens with spaces between, its end included: at most `most` tokens,
+    by default as far as the promise reaches, and no more than 10,000.
+    """
     return Writer(directory, runtime).write([prompt], most)[0].text
 
 
 def transformers_model(directory: str | Path, dtype: str):
-    """The checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code, in this dtype."""
-    from transformers import AutoModelForCausalLM
+    """The checkpoint through AutoModelForCausalLM, on transformers' own PyTorch code, in this dtype.
+
+    CheckpointError, one sentence, where transformers cannot read it.
+    """
     from transformers.utils.logging import disable_progress_bar
 
     from compiler.runtime import torch_only_transformers
+    from compiler.runtime.saved_model import saved_model
 
     torch_only_transformers()
     disable_progress_bar()
-    return AutoModelForCausalLM.from_pretrained(directory, dtype=format_of(dtype).torch_dtype)
+    return saved_model(Path(directory), format_of(dtype).torch_dtype)

@@ -36,6 +36,11 @@ def complaint(language: InputLanguage, ids: Sequence[int]) -> str | None:
     return said if ending is None else f"{said}; {_end_of(_text(language, [*ids[:fitting], *ending]))} would do"
 
 
+def outside(language: InputLanguage, ids: Sequence[int]) -> str | None:
+    """Why no sequence of the language begins with these token ids; None where one does."""
+    return None if language.paths(ids) else complaint(language, ids)
+
+
 def first_prompt(language: InputLanguage, ids: Sequence[int]) -> list[int]:
     """The beginning of a sequence that is a whole prompt, [] where none is; all of it where no prompts are told."""
     if not language.asked:

@@ -83,7 +83,12 @@ class SizesRecord:
 
 @dataclass(frozen=True)
 class CodesRecord:
-    """How random key codes were drawn, and what the failure law says of these; null where nothing was asked of them."""
+    """How random key codes were drawn, and how often these fail; null where nothing was asked of them.
+
+    error: half of the 95 % interval of `expected_failure`, an estimate for this code; average_error: the same of the
+    guarantee's, 0 where that is an exact sum over all codes; average_at_most: what is proved of it. Older checkpoints
+    have none.
+    """
 
     size: int
     length: int
@@ -94,6 +99,9 @@ class CodesRecord:
     kind: str
     expected_failure: float
     sets: int
+    error: float | None = field(default=None, kw_only=True)
+    average_error: float | None = field(default=None, kw_only=True)
+    average_at_most: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

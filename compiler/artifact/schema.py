@@ -5,6 +5,7 @@ Kinds: int, float (an integer will do), str, bool, None, literal strings, `A | B
 """
 
 import dataclasses
+from collections.abc import Sequence
 from functools import cache
 from math import isfinite
 from types import NoneType, UnionType
@@ -40,7 +41,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         member = get_args(kind)[1]
         return {key: _value(member, item, _below(where, key)) for key, item in _container(dict, value, where).items()}
     if not _is(kind, value):
-        raise CheckpointError(f"{where} is {shown(value)}, expected {_NAMES[kind]}.")
+        raise CheckpointError(f"{where} is {shown(value)}, expected {_needed([kind], value)}.")
     return value
 
 
@@ -48,6 +49,12 @@ def _is(kind: type, value: Any) -> bool:
     if kind is float:
         return type(value) in (int, float) and abs(value) < 1 << 1000 and isfinite(value)
     return type(value) is kind
+
+
+def _needed(kinds: Sequence[type], value: Any) -> str:
+    """What these kinds are, and which numbers where it is another that was given."""
+    said = " or ".join(_NAMES[kind] for kind in kinds)
+    return f"{said} of at most 2^1000 in size" if float in kinds and type(value) in (int, float) else said
 
 
 def _one_of(kinds: tuple[type, ...], value: Any, where: str) -> Any:
@@ -59,7 +66,7 @@ def _one_of(kinds: tuple[type, ...], value: Any, where: str) -> Any:
             return value
     if complex_kinds:
         return _value(complex_kinds[0], value, where)
-    raise CheckpointError(f"{where} is {shown(value)}, expected {' or '.join(_NAMES[kind] for kind in kinds)}.")
+    raise CheckpointError(f"{where} is {shown(value)}, expected {_needed(kinds, value)}.")
 
 
 def _record(kind: type, value: Any, where: str) -> Any:

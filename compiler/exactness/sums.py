@@ -298,17 +298,20 @@ def _step_bounds(block: SelectiveBlock, bounds: np.ndarray, reach: np.ndarray) -
 
 
 def scan_bounds(block: SelectiveBlock, bounds: np.ndarray, length: int) -> np.ndarray:
-    """A bound on whatever a scan multiplies for each channel, in any order: Δ, B, C and x̂, summed over the length.
+    """A bound on whatever a scan multiplies for each channel, in any order: Δ, B, C and x̂, summed over the length; and
+    over the columns, for Mamba-2's chunks add up C·h of C and h at different positions, though later it may be 0.
 
     The steps of a scaled sum leave room for what they add up to by themselves (`gadgets.scaled_sum.step_rate`), and
     such a sum is read by a constant.
     """
     channels, columns, reach = block.channels, block.columns, feature_bounds(block, bounds)
-    most = lambda matrix: max(1.0, float((abs(matrix) @ reach).max(initial=0.0)))
-    factors = np.full(len(channels.names), float(length) * most(columns.read))
-    factors[list(channels.real_steps)] = 1.0
+    most = lambda sizes: max(1.0, float(sizes.max(initial=0.0)))
+    written, read = abs(columns.write) @ reach, abs(columns.read) @ reach
+    met = max(most(written) * most(read), float(written @ read))
+    factors = np.full(len(channels.names), float(length) * met)
+    factors[list(channels.real_steps)] = most(written)
     steps = np.maximum(1.0, _step_bounds(block, bounds, reach))
-    return steps * most(columns.write) * np.maximum(1.0, reach[channels.feature]) * factors
+    return steps * np.maximum(1.0, reach[channels.feature]) * factors
 
 
 def chunk_bounds(block: SelectiveBlock, bounds: np.ndarray) -> np.ndarray:

@@ -31,8 +31,9 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"On {inputs}, {length_said(promise['length'])}: its scores stand behind the host's last norm, "
         "so they are right up to a positive factor of each position and rounding, not bit for bit. Where a letter "
         f"leads by more than {at_most(promise['lead_needed'])} in the circuit it is the model's answer; the circuit's "
-        f"own leads are multiples of {promise['least_lead']:.3g} ({promise['level']}). This holds while the "
+        f"own leads are multiples of {at_least(promise['least_lead'], 9)} ({promise['level']}). This holds while the "
         f"root mean square of the host's stream is below {at_least(promise['loudest_stream'])}.",
+        f"Scores can tie, as where nothing is stored yet: {promise['ties']}.",
         f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",
         f"| letter | id |\n| --- | --- |\n{letters}",
         *_measured(report.get("measured", {}), bool(mapped)),
@@ -41,6 +42,17 @@ def graft_card(report: Mapping[str, Any]) -> str:
         *report["warnings"],
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def answers_said(found: Mapping[str, Any]) -> str:
+    """How many answers were right, and at how many positions of letters there is none. found: `measure.Answers`."""
+    said = f"{found['asked']} answers, {found['wrong']} wrong"
+    if not found["tied"]:
+        return f"{said}; no letter ties"
+    return (
+        f"{said}; at {found['tied']} more positions of letters none leads, and at {found['tied_otherwise']} of these "
+        "the model answers otherwise than the first of the best letters"
+    )
 
 
 def _measured(measured: Mapping[str, Any], mapped: bool) -> list[str]:
@@ -56,5 +68,5 @@ def _measured(measured: Mapping[str, Any], mapped: bool) -> list[str]:
     return [
         "## Measured",
         f"Host logits before and after on {host['positions']} positions{apart}: {equal}. "
-        f"Circuit: {circuit['asked']} answers, {circuit['wrong']} wrong.",
+        f"Circuit: {answers_said(circuit)}.",
     ]

@@ -127,9 +127,9 @@ def _check_heard(change: float, faint: float, bounds: np.ndarray) -> None:
     """GraftError where the host's norms would hear the circuit's lanes, so that its logits would be others."""
     if change > MOST_HEARD:
         raise GraftError(
-            f"the circuit's lanes hold up to {bounds.max():.3g}, and of {faint:g} of that the factor of a host's norm "
-            f"could change by {at_most(change, 2)} of itself, where {MOST_HEARD:.2g} is allowed; scale the circuit's "
-            f"numbers down, or {BRANCH}."
+            f"the circuit's lanes hold up to {at_most(bounds.max())}, and of {faint:g} of that the factor of a host's "
+            f"norm could change by {at_most(change, 2)} of itself, where {MOST_HEARD:.2g} is allowed; scale the "
+            f"circuit's numbers down, or {BRANCH}."
         )
 
 

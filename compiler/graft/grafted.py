@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 GUEST = "<host>"  # the letter that stands for every token of the host
+TIES_OF_NEW = "where no letter leads in the circuit, some letter is the answer, but nothing is promised of which"
+TIES = f"{TIES_OF_NEW}: to letters that are its tokens the host adds its own logits"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +165,7 @@ def _ids(circuit: Circuit, mapped: Mapping[str, int], vocab: int) -> tuple[dict[
 def _report(
     plan: Plan, host: Any, ids: Mapping[str, int], circuit: Circuit, mapped: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Sizes, and the promise of the circuit, as data."""
+    """Sizes, and the promise of the circuit, as data. least_lead: of a letter that leads at all."""
     format = plan.compiled.context.format
     domain = plan.compiled.domains.of(plan.compiled.source.output)
     unit = 2.0**-format.significand
@@ -187,6 +189,7 @@ def _report(
             "level": "margin-certified" if 0 < needed < step else "up to rounding",
             "lead_needed": needed,
             "least_lead": step,
+            "ties": TIES if mapped else TIES_OF_NEW,
             "length": language_to_data(plan.compiled.source.token_language)["length"],
             "description": plan.compiled.source.token_language.description,
             "loudest_stream": LOUDEST,

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import shown
 from compiler.artifact.plain_files import text_of
 from compiler.graft.errors import GraftError
 from compiler.graft.families import class_names, family_of, family_of_class
 from compiler.graft.families.family import BRANCH
+from compiler.runtime.saved_model import first_line, saved_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -80,7 +82,7 @@ def check_runs(model: Any) -> None:
         with torch.no_grad():
             model(torch.zeros((1, 1), dtype=torch.int64, device=model.device))
     except Exception as reason:  # whatever a configuration makes the libraries raise
-        told = _first_line(reason).rstrip(".")
+        told = first_line(reason).rstrip(".")
         raise GraftError(f"the host is {type(model).__name__}: it cannot be run ({told}).") from reason
 
 
@@ -100,7 +102,7 @@ def _from_directory(directory: Path) -> object:
         except GraftError:
             raise
         except Exception as reason:  # whatever a file that is no such model makes PyTorch raise
-            raise GraftError(f"{weights} holds no MambaLMHeadModel of its config: {_first_line(reason)}") from reason
+            raise GraftError(f"{weights} holds no MambaLMHeadModel of its config: {first_line(reason)}") from reason
     kind = config.get("model_type")
     if family_of(kind) is None:
         told = ", ".join(class_names())
@@ -109,19 +111,11 @@ def _from_directory(directory: Path) -> object:
 
 
 def opened(directory: Path) -> PreTrainedModel:
-    """The model of a directory by transformers, without code from there; GraftError where it cannot be read, and where
-    a weight is missing, for which transformers would draw random numbers.
-    """
-    from transformers import AutoModelForCausalLM
-
+    """The model of a directory by transformers, without code from there; GraftError where it cannot be read whole."""
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(directory, dtype="auto", output_loading_info=True)
-        model, told = loaded
-    except Exception as reason:  # whatever a file that is no model makes the libraries raise
-        raise GraftError(f"{directory} cannot be read as a model: {_first_line(reason)}") from reason
-    if told["missing_keys"]:
-        raise GraftError(f"the weights of {directory} lack {sorted(told['missing_keys'])[0]}, so it is no whole model.")
-    return model
+        return saved_model(directory, "auto")
+    except CheckpointError as reason:
+        raise GraftError(str(reason)) from reason
 
 
 def tokenizer_of(directory: Path) -> Any:
@@ -131,11 +125,7 @@ def tokenizer_of(directory: Path) -> Any:
     try:
         return AutoTokenizer.from_pretrained(directory)
     except Exception as reason:  # as above
-        raise GraftError(f"{directory} holds a tokenizer that cannot be read: {_first_line(reason)}") from reason
-
-
-def _first_line(reason: Exception) -> str:
-    return next(iter(str(reason).splitlines()), type(reason).__name__)
+        raise GraftError(f"{directory} holds a tokenizer that cannot be read: {first_line(reason)}") from reason
 
 
 def _config(directory: Path) -> dict[str, Any]:

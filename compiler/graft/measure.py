@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler import digits
 from compiler.graft.bound import SAME
 from compiler.graft.grafted import Grafted
 from compiler.graft.orderless import orderless
@@ -39,11 +40,15 @@ class HostDifference:
 class Answers:
     """Positions where the circuit has a best letter with the lead that is needed, and how many the model gets wrong.
 
+    tied: positions of letters where no letter has that lead, of which nothing is promised; tied_otherwise: those of
+    them at which the model answers otherwise than the circuit, whose answer is then the first of the best letters.
     intruding: positions of the host's own tokens at which a letter scores highest.
     """
 
     asked: int
     wrong: int
+    tied: int
+    tied_otherwise: int
     host_positions: int
     intruding: int
 
@@ -94,7 +99,8 @@ def broken_promise(grafted: Grafted, difference: HostDifference, same: bool) -> 
     """What contradicts the promise of the host, in a sentence, or None. same: what `same_sums` found."""
     promise = grafted.report["host_promise"]
     if not difference.worst <= promise["logit_bound"]:
-        return f"the host's logits changed by {difference.worst:.3g}, and {promise['logit_bound']:.3g} is promised"
+        least, most = digits.at_least(difference.worst, 6), digits.at_most(promise["logit_bound"], 6)
+        return f"the host's logits changed by {least}, and at most {most} is promised"
     if not same and promise["level"] == SAME:
         return "with sums that are rounded once the host's logits differ, which contradicts what is proved of them"
     return None
@@ -130,7 +136,7 @@ def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> 
     run = grafted.model if model is None else model
     letters = np.array([grafted.ids[letter] for letter in grafted.circuit.token_alphabet.tokens[:-1]])
     lead_needed = grafted.report["circuit_promise"]["lead_needed"]
-    asked = wrong = others = intruding = 0
+    asked = wrong = tied = otherwise = others = intruding = 0
     for row in rows:
         found = run(torch.from_numpy(row)).logits.float().numpy().argmax(-1)
         scores = grafted.scores(row)
@@ -139,8 +145,11 @@ def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> 
         lead = ordered[..., -1] - ordered[..., -2] if scores.shape[-1] > 1 else np.full(row.shape, np.inf)
         certain = here & (lead > lead_needed)
         asked += int(certain.sum())
-        wrong += int((found != letters[scores.argmax(-1)])[certain].sum())
+        differs = found != letters[scores.argmax(-1)]
+        wrong += int(differs[certain].sum())
+        tied += int((here & ~certain).sum())
+        otherwise += int(differs[here & ~certain].sum())
         others += int((~here).sum())
         unmapped = np.setdiff1d(letters, [grafted.ids[m] for m in grafted.report["mapped"]])
         intruding += int(np.isin(found, unmapped)[~here].sum())
-    return Answers(asked, wrong, others, intruding)
+    return Answers(asked, wrong, tied, otherwise, others, intruding)

@@ -37,6 +37,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.lanes import place_matrix
+from compiler.language.markdown import one_line
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.types import Logits
@@ -235,7 +236,7 @@ def _heard(
     others = [other.token_alphabet.tokens for other in circuits if not own.issuperset(other.token_alphabet.tokens)]
     is_shared = np.array([token in own and any(token in other for other in others) for token in alphabet.tokens])
     shared = sparse.csr_array(sparse.diags_array(is_shared.astype(float)) @ rows)
-    reads = Tokens(alphabet).is_in(circuit.token_alphabet.tokens, name=f"reads_{circuit.name}")
+    reads = Tokens(alphabet).is_in(circuit.token_alphabet.tokens, name=f"reads_{one_line(circuit.name)}")
     terms = at_own_tokens(scores, shared, reads)
     return [(rows, scores)] if terms is None else [(sparse.csr_array(rows - shared), scores), *terms]
 

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from compiler.ir.block import SelectiveBlock
 from compiler.language.circuit import Circuit
+from compiler.language.markdown import one_line
 from compiler.language.stream import Stream
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def show(compiled: Compiled, stage: str) -> str:
 def circuit_lines(circuit: Circuit) -> Iterator[str]:
     """A line for each stream, inputs first: %number name = operation(inputs): type, where it was written."""
     number = {stream: i for i, stream in enumerate(circuit.streams)}
-    yield f"circuit {circuit.name}: {len(number)} streams, up to {circuit.max_length} positions"
+    yield f"circuit {one_line(circuit.name)}: {len(number)} streams, up to {circuit.max_length} positions"
     for stream, i in number.items():
         inputs = ", ".join(f"%{number[source]}" for source in stream.inputs)
         name = f" {stream.name}" if stream.name else ""

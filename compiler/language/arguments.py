@@ -26,10 +26,19 @@ _LARGEST = 1 << 1023  # no float64 is much larger
 
 def shown(value: object) -> str:
     """A value for a message: short, and with its type where that says more."""
-    text = getattr(value, "__qualname__", None) or repr(value)
+    text = getattr(value, "__qualname__", None) or _written(value)
     text = " ".join(text.split())
     text = text if len(text) <= 60 else text[:57] + "…"
     return text if isinstance(value, (str, int, float, type(None))) else f"{text} ({type(value).__name__})"
+
+
+def _written(value: object) -> str:
+    """As Python writes it, which writes no integer of more than some thousand digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        large = "an integer beyond 2^64"
+        return large if isinstance(value, int) else f"a {type(value).__name__} with {large}"
 
 
 def instance(value: object, kind: type[_T] | tuple[type[_T], ...], what: str, needed: str) -> _T:

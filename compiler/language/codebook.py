@@ -8,6 +8,7 @@ from math import ceil, comb, log, sqrt
 
 import numpy as np
 
+from compiler import digits
 from compiler.language.arguments import MOST_LANES, integer, number, shown
 
 _MOST_ENTRIES = 1 << 28  # of a random codebook, a byte each
@@ -224,9 +225,9 @@ def jl(
     if least_coherence(size, p) > epsilon:
         raise ValueError(
             f"no {size} words of length {p} have a coherence of {epsilon} or less: "
-            f"{least_coherence(size, p):.3g} is the least possible; length {needed} succeeds"
+            f"{digits.at_least(least_coherence(size, p))} is the least possible; length {needed} succeeds"
         )
-    otherwise = f"length {needed} succeeds with probability {1 - delta**2:.2g} a draw"
+    otherwise = f"length {needed} succeeds with probability {digits.at_least(1 - delta**2, 2)} or more a draw"
     return drawn("jl", size, p, epsilon, seed, most_draws, otherwise)
 
 
@@ -264,5 +265,5 @@ def drawn(
             return MeasuredCode(book, epsilon, seed, draw + 1)
     raise ValueError(
         f"none of {most_draws} codes of {size} words of length {length} had a coherence of {epsilon} or less (the "
-        f"best {best:.3g}); {otherwise or f'length {2 * length} is the next to try'}"
+        f"best {digits.at_most(best)}); {otherwise or f'length {2 * length} is the next to try'}"
     )

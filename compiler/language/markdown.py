@@ -11,7 +11,14 @@ _RUNS = re.compile(r"`+")
 
 def one_line(text: str) -> str:
     """The text with its white space as single blanks, and what cannot be printed as Python writes it."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    """The text with its lines as they are, and what cannot be printed as Python writes it: a terminal obeys an ESC."""
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def prose(text: str) -> str:

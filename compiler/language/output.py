@@ -38,6 +38,19 @@ def _logits(
     return Stream(kind(matrices, Logits(alphabet.size)), [stream for _, stream in terms], "logits")
 
 
+def _and_blank(alphabet: Alphabet, members: str | Iterable[str] | None, blank: str, what: str) -> Sequence[int]:
+    """The ids of the members and then of the blank. what: the word and its argument that names the blank."""
+    word, _ = what.split(": ")
+    ids, other = alphabet.once(alphabet.ids(members), word), alphabet.index(blank)
+    if other in ids:
+        told = "members was left out, so every token is one" if members is None else "it stands in members"
+        raise ValueError(
+            f"{what} = {blank!r} is a member ({told}), whose score is its own lane; give members without it, one for "
+            "each lane"
+        )
+    return (*ids, other)
+
+
 def readout(stream: Stream, book: Codebook, alphabet: Alphabet, members: str) -> Stream:
     """logit(token) = <codeword(token), stream>: the nearest codeword wins."""
     _enters(stream, "readout", alphabet)
@@ -62,7 +75,7 @@ def readout_nearest(stream: Stream, book: Codebook, alphabet: Alphabet, members:
     _wide(stream, "readout_nearest", book.length, "one lane for each entry of a codeword")
     words = np.array(np.asarray(book.words).tolist(), dtype=object)  # squared as Python numbers, never rounded
     own = (words**2).sum(axis=1, keepdims=True)
-    ids = np.asarray(alphabet.once((*alphabet.ids(members), alphabet.index(blank)), "readout_nearest"))
+    ids = np.asarray(_and_blank(alphabet, members, blank, "readout_nearest: blank"))
     if len(ids) - 1 != book.size:
         raise ValueError(f"the codebook of readout_nearest has {book.size} words for {len(ids) - 1} tokens")
     scores = np.vstack([4 * words, np.zeros((1, book.length))])
@@ -74,17 +87,19 @@ def readout_one_hot(
 ) -> Stream:
     """logit(token) = the lane of that token; 0 for what is no member.
 
-    otherwise: the token that scores highest where no lane is 1: lanes then count 2, and it scores 1 everywhere.
+    members: the tokens of the lanes, in their order; by default all of the alphabet. otherwise: the token that scores
+    highest where no lane is 1 (lanes then count 2, and it scores 1 everywhere). It is no member: name the others by
+    members.
     """
     _enters(stream, "readout_one_hot", alphabet)
     ids = alphabet.once(alphabet.ids(members), "readout_one_hot")
+    every = ids if otherwise is None else _and_blank(alphabet, members, otherwise, "readout_one_hot: otherwise")
     _wide(stream, "readout_one_hot", len(ids), "one for each token; readout_integer reads a number")
     if otherwise is None:
         return _logits(alphabet, np.asarray(ids), (sparse.eye_array(stream.width), stream))
-    every = np.asarray(alphabet.once((*ids, alphabet.index(otherwise)), "readout_one_hot"))
     lanes, blank = np.vstack([2 * np.eye(stream.width), np.zeros((1, stream.width))]), np.zeros((len(every), 1))
     blank[-1] = 1
-    return _logits(alphabet, every, (lanes, stream), (blank, constant(1)))
+    return _logits(alphabet, np.asarray(every), (lanes, stream), (blank, constant(1)))
 
 
 def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, members: str, blank: str) -> Stream:
@@ -96,7 +111,7 @@ def readout_or_blank(stream: Stream, present: Stream, alphabet: Alphabet, member
     """
     _enters(stream, "readout_or_blank", alphabet)
     given_stream(present, "'present' of readout_or_blank")
-    ids = np.asarray(alphabet.once((*alphabet.ids(members), alphabet.index(blank)), "readout_or_blank"))
+    ids = np.asarray(_and_blank(alphabet, members, blank, "readout_or_blank: blank"))
     scores = np.vstack([np.eye(stream.width), -np.ones((1, stream.width))])
     return _logits(alphabet, ids, (scores, stream), (-scores / 2, present))
 

@@ -55,16 +55,15 @@ class Stream:
             self.type: Type = author.type
         else:
             self.type = _result_type(operation, self.inputs)
-        self.name = None if name is None else instance(name, str, "name", "a text")
+        self.name = None if name is None else _one_line(name)
         self.origin: str = source_line() if author is None else author.origin
         self._as_written = None if author is None else author.as_written
         self._expression: str | None = None
         self.variable: str | None = None
 
     def named(self, name: str) -> Stream:
-        """Give the stream the name that its lanes and channels carry in the weights."""
-        instance(name, str, "name", "a text")
-        self.name = name
+        """Give the stream the name that its lanes and channels carry in the weights: a text of one line."""
+        self.name = _one_line(name)
         return self
 
     @property
@@ -337,6 +336,14 @@ def _result_type(operation: ops.Operation, inputs: tuple[Stream, ...]) -> Type:
             raise
     needed = ", ".join(str(word).partition(":")[0] for word in words.parameters.values())
     raise TypeError(f"{operation.symbol} was given {len(inputs)} inputs, and it takes ({needed})")
+
+
+def _one_line(name: object) -> str:
+    """The name of a stream; TypeError or ValueError for one that would begin lines of what is shown of the circuit."""
+    text = instance(name, str, "name", "a text")
+    if text.splitlines() not in ([], [text]):
+        raise ValueError(f"name is {shown(text)}, and a text of one line is needed")
+    return text
 
 
 def _takes(words: Signature, count: int) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import keyword
 import sys
 from collections.abc import Iterable, Iterator
 
+from compiler.language.arguments import shown
 from compiler.language.stream import Stream
 
 _PACKAGE = __name__.split(".")[0]
+INPUT, OUTPUT = "token", "output"  # what every trace calls the input and what the circuit gives
 _CREATION = 3  # frames: this function, __post_init__ and __init__ of the circuit
 
 
@@ -24,18 +27,28 @@ def note_variables() -> None:
             value.variable = name
 
 
+def check_variable(name: str) -> None:
+    """ValueError for a name that no variable of a Python function can have, or that `note_variables` passes over."""
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise ValueError(f"a variable is called {shown(name)}, and a name in Python that begins with no _ is needed")
+
+
 def distinct_names(streams: Iterable[Stream], output: Stream) -> Iterator[tuple[str, ...]]:
     """All names that each stream goes by; the first is no other stream's first, as #2, #3, … tell equal ones apart.
 
-    They are what its author called it (by `named`, then as a variable), its expression, and its line.
+    They are what its author called it (by `named`, then as a variable), its expression, and its line. `output` is what
+    the circuit gives, and `token` the input or a table of it (so `one_hot` calls its stream): another stream that its
+    author called so is output#2 or token#2.
     """
-    taken = set[str]()
+    taken: set[str] = set()
     for stream in streams:
+        others = set() if stream is output else {OUTPUT}
+        others |= {INPUT} if stream.operation.token_table is None else set()
         known = (stream.name, stream.as_written.variable, stream.label, stream.origin)
-        names = [name for name in dict.fromkeys(known) if name] + ["output"] * (stream is output)
+        names = [name for name in dict.fromkeys(known) if name] + [OUTPUT] * (stream is output)
         unique, again = names[0], 1
-        while unique in taken:
+        while unique in taken or unique in others:
             again += 1
             unique = f"{names[0]}#{again}"
         taken.add(unique)
-        yield tuple(dict.fromkeys([unique, *names]))
+        yield tuple(name for name in dict.fromkeys([unique, *names]) if name not in others)

@@ -118,6 +118,11 @@ class BlockBuilder:
             self.features(one, CONSTANT, [Coordinate("constant", ONE, unit=CONSTANT, text="1 at every position")])[0]
         )
 
+    def nothing(self) -> int:
+        """The feature that is 0 at every position."""
+        none = ChannelRows((), (), np.zeros((1, self.target.d_conv)), np.zeros(1))
+        return int(self.features(none, CONSTANT, [Coordinate("nothing", text="0 at every position")])[0])
+
     def rectifier(self, relu: Stream, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """(feature ids, scale) of the wanted numbers of a rectifier."""
         pre = relu.inputs[0]
@@ -142,12 +147,16 @@ class BlockBuilder:
     # Ports ------------------------------------------------------------------------------------
 
     def written(self, value: Stream, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(feature ids, unit) at the x̂ port: number i is x̂ · unit_i. Rectifiers of this block serve directly."""
+        """(feature ids, unit) at the x̂ port: number i is x̂ · unit_i. Rectifiers of this block serve directly.
+
+        Beside them a number may have an empty row, as a zero row of a matrix has: it is 0 in any unit, so it takes that
+        of another.
+        """
         form = self.form(value)
         if not is_rectified(form):
             ids, scale = self.passing(value, wanted)
             return ids, np.full(len(ids), 1 / scale)
-        ids, unit = np.empty(wanted.sum(), dtype=np.int64), np.empty(wanted.sum())
+        ids, unit = np.full(wanted.sum(), -1), np.zeros(wanted.sum())
         for (relu, _), matrix in form_rows(form, np.flatnonzero(wanted)).items():
             rows = matrix.tocoo()
             used = np.zeros(relu.width, dtype=bool)
@@ -156,6 +165,10 @@ class BlockBuilder:
             of_lane = np.cumsum(used) - 1
             ids[rows.row] = features[of_lane[rows.col]]
             unit[rows.row] = rows.data / scale
+        empty = ids < 0
+        if empty.any():
+            ids[empty] = self.nothing()
+            unit[empty] = unit.max() or 1.0
         return ids, unit
 
     def linear(

@@ -35,12 +35,13 @@ def interchange(truth: Truth, name: str, pairs: Sequence[tuple[Text, Text, int]]
     """
     if not pairs:
         raise ValueError("interchange was given no pairs, and at least one (base, source, position) is needed")
+    output = truth.variables.output.name
     right = asked = exact = moved = 0
     for base, source, position in pairs:
         at = integer(position, "the position of an interchange")
         trace = Patch(truth).also({name: [at]}, source).trace(base)
-        model, circuit = trace["output"], trace.circuit["output"]
-        before = truth.trace(truth.ids(base), {}).circuit["output"]
+        model, circuit = trace[output], trace.circuit[output]
+        before = truth.trace(truth.ids(base), {}).circuit[output]
         right += sum(a == b for a, b in zip(model, circuit, strict=True))
         asked += len(circuit)
         exact += bool(np.array_equal(model.raw, circuit.raw))

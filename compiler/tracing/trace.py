@@ -10,7 +10,9 @@ import numpy as np
 
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import close_to
+from compiler.language.markdown import one_line
 from compiler.language.stream import Stream
+from compiler.language.variables import INPUT, OUTPUT
 from compiler.tracing.compared import Unread, differences, model_values, overwritten
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.forward import Run
@@ -163,21 +165,22 @@ class Trace:
     @property
     def answers(self) -> list[str | None]:
         """The letter that alone scores highest at each position; None where there is none."""
-        return list(self["output"]) if self.compiled.source.output.width == self._alphabet.size else []
+        output = self.variables.output
+        return list(self[output.name]) if output.width == self._alphabet.size else []
 
     # Looking ------------------------------------------------------------------------------------------
 
     def at(self, position: int) -> dict[str, Any]:
-        """Every variable that can be read, at one position, decoded."""
+        """The input as "token", and every variable that can be read, at one position, decoded."""
         at = self._position(position)
-        return {"token": self.tokens[at]} | {name: self[name][at] for name in self.readable}
+        return {name: self[name][at] for name in self.readable} | {INPUT: self.tokens[at]}
 
     @property
     def readable(self) -> list[str]:
         """The names of the variables that stand on lanes; those of the author's first choosing are all among them."""
         found = []
         for variable in self.variables:
-            if not variable.constant and (variable.reading is not None or variable.name == "output"):
+            if not variable.constant and (variable.reading is not None or variable is self.variables.output):
                 try:
                     self.raw(variable)
                 except Unread:
@@ -188,15 +191,14 @@ class Trace:
     def table(self, *names: str) -> str:
         """The input and these variables over time as text, a row a position [default: all that have names]."""
         chosen = list(names) or [n for n in self.readable if _named(self.variables[n])]
-        header = ["", "token", *chosen]
+        header = ["", INPUT, *chosen]
         rows = [[str(i), token] for i, token in enumerate(self.tokens)]
         for name in chosen:
             for row, value in zip(rows, self[name], strict=True):
                 row.append("·" if value is None else str(int(value)) if isinstance(value, bool) else str(value))
-        widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-        return "\n".join(
-            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [header, *rows]
-        )
+        rows = [[one_line(cell) for cell in row] for row in [header, *rows]]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as a JSON value: variables decoded and raw, scores, and how it compares with the circuit."""
@@ -241,4 +243,4 @@ class Trace:
 
 def _named(variable: Variable) -> bool:
     """Whether its author has named it, as a stream or as a variable."""
-    return bool(variable.stream.name or variable.called) or "output" in variable.names
+    return bool(variable.stream.name or variable.called) or OUTPUT in variable.names

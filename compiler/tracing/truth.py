@@ -11,6 +11,7 @@ import torch
 from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
 from compiler.language.arguments import listed
+from compiler.language.markdown import one_line
 from compiler.layout import Layout
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.forward import Basis, Run, run
@@ -84,5 +85,5 @@ class Truth:
         for start in range(0, len(ids), step):
             paths = language.paths(ids[start : start + step].tolist(), paths)
             if not paths:
-                return [f"the input is none of the promised: {language.description}"]
+                return [f"the input is none of the promised: {one_line(language.description)}"]
         return []

@@ -113,6 +113,11 @@ class Variables(Sequence[Variable]):
                 self._by_name.setdefault(name, variable)
 
     @property
+    def output(self) -> Variable:
+        """What the circuit gives; its author may have called another stream so."""
+        return self.of_stream[self.compiled.source.output]
+
+    @property
     def one(self) -> int:
         """The lane of the constant 1."""
         return int(self.compiled.lanes.index[ONE][0])

@@ -10,7 +10,7 @@ import typer
 from compiler.language.input_language import LARGEST_LENGTH
 from constructions.command import requests
 from constructions.command.building import run
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Samples
 from constructions.command.reporting import strict_json
 
@@ -53,7 +53,7 @@ def automaton_command(
 
         decision = with_swaps(decide(given), given) if explain or arch == "gated-deltanet" else decide(given)
     if explain:
-        typer.echo(strict_json(decision.to_json()) if as_json else "\n".join(decision.says))
+        say(strict_json(decision.to_json()) if as_json else "\n".join(decision.says))
         return
     if decision.swaps is None and decision.levels is None and decision.bounded is None:
         raise ValueError(" ".join(decision.says))

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from constructions.command.display import console, progress
+from constructions.command.display import console, progress, say
 from constructions.command.reporting import strict_json, table_of, verdict
 from constructions.experiments.names import MIXERS, WHAT
 from constructions.experiments.table_files import TableFiles
@@ -382,7 +380,7 @@ def reproduce(
     files.write_records(WHAT["languages"], rows)
     good = all(row["good"] for row in rows) and not any(wrong_of(row) for row in drawn)
     if as_json:
-        typer.echo(strict_json({"rows": rows, "random": drawn, "controls": controls, "good": good}))
+        say(strict_json({"rows": rows, "random": drawn, "controls": controls, "good": good}))
     else:
         shown = ("name", "arch", "states", "monoid", "levels", "blocks", "d_model")
         console.print(table_of([dict.fromkeys(shown) | row for row in rows], shown, tight=True))

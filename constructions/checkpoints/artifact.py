@@ -219,7 +219,7 @@ def report(
             "proof": proof[1],
             "domain": _domain(built),
         }
-        | ({"codes": construction.drawn_codes()} if construction.drawn_codes() else {}),
+        | ({"codes": codes} if (codes := construction.drawn_codes()) else {}),
         "task": stated_task(built, proof),
         "verification": _by_task(results)
         | ({"bare": _by_task(bare_results)} if bare_results else {})

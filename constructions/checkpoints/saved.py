@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 from compiler.artifact.artifact import Artifact
@@ -21,6 +22,7 @@ from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
 from compiler.language.data import DataError, to_data
 from compiler.language.data.budget import check_budget, check_language
+from compiler.language.input_language import InputLanguage
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import claims, promised_level, report
 from constructions.checkpoints.built import Built, build
@@ -112,11 +114,19 @@ def recorded(data: Path, built: Built) -> Task:
         return _zoology(built.construction)
     if built.compiled.source.alphabet is None:
         raise ValueError(f"--data {data} holds token ids, and the checkpoint is a model over numbers; leave it out.")
-    task = Recorded(data, built.compiled.source.alphabet.size)
+    task = Recorded(data, built.compiled.source.alphabet.size, partial(_promised, built.compiled.source.token_language))
     longest = built.compiled.source.max_length
     if task.length > longest:
         raise ValueError(f"--data {data} has {task.length} tokens a sequence, and the promise ends at {longest}.")
     return task
+
+
+def _promised(language: InputLanguage, ids: Sequence[int]) -> bool:
+    """Whether a sequence of the language begins so; taken to be so where too many paths spell it."""
+    try:
+        return bool(language.paths(ids))
+    except ValueError:
+        return True
 
 
 def _zoology(construction: CircuitFamily) -> Task:

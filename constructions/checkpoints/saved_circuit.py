@@ -30,12 +30,13 @@ from verify.tasks.walks import Walks
 def read_circuit(directory: Path, manifest: Manifest | ExportRecord, weights: int) -> SavedCircuit | SavedNumbers:
     """The circuit of a checkpoint with so many bytes of weights; CheckpointError, one sentence, where it is none."""
     try:
-        circuit = with_variables(from_data(read_json(directory / CIRCUIT), weights), directory)
+        circuit = from_data(read_json(directory / CIRCUIT), weights)
         circuit = replace(circuit, end=manifest.promise.stop)
         if circuit.language is not None and manifest.asked:
             circuit = replace(circuit, language=replace(circuit.language, asked=manifest.asked))
     except (DataError, ValueError, TypeError) as reason:
         raise CheckpointError(f"{directory / CIRCUIT} holds no circuit of ours: {str(reason).rstrip('.')}.") from reason
+    circuit = with_variables(circuit, directory)
     asked = {"limit": manifest.max_d_state, "told_groups": manifest.n_groups}
     if circuit.alphabet is None:
         return SavedNumbers(circuit, manifest.arch, manifest.dtype, **asked)

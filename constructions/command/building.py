@@ -69,7 +69,7 @@ def run(
             report["generation"] = artifact.generations(built, directory) if saved else []
     report["runtime"] = runtime_name(built.compiled)
     if as_json:
-        typer.echo(strict_json(report | (beside or {})))
+        display.say(strict_json(report | (beside or {})))
     else:
         display.show_report(report)
     if not artifact.passed(built, results):
@@ -105,7 +105,7 @@ def _run_network(construction: Construction, of_files: list[str], mode: Mode, sa
         from constructions.token_selection import network
 
     if not network.run(construction, mode, samples, as_json):
-        typer.echo(f"{construction.name}: the network is not what was promised", err=True)
+        display.say(f"{construction.name}: the network is not what was promised", err=True)
         raise typer.Exit(1)
 
 
@@ -123,17 +123,24 @@ def runtime_name(compiled: Compiled) -> str:
     return "modules of ours with the arithmetic of mamba_ssm, which is not installed"
 
 
+def _circuits_own(built, result) -> str:
+    """Of a sequence on which the model does what the circuit does: whose the wrong answer is."""
+    from compiler.artifact.prompts import outside
+
+    _, tokens, position = result.failure
+    beyond = outside(built.compiled.source.token_language, tokens[: position + 1])
+    if beyond is not None:
+        return f"the model follows the circuit to the end, and the promise says nothing of that sequence: {beyond}"
+    return "the model follows the circuit to the end: the circuit itself gives the wrong answer there"
+
+
 def fail(built, stack, results) -> None:
     from constructions.checkpoints import artifact
 
     for name, result in results.items():
         if not result.passed:
-            typer.echo(display.failure_sentence(built, name, result), err=True)
+            display.say(display.failure_sentence(built, name, result), err=True)
             where = artifact.divergence(built, stack, result)
-            if built.over_numbers:
-                continue
-            typer.echo(
-                where or "the model follows the circuit to the end: the circuit itself gives the wrong answer there",
-                err=True,
-            )
+            if not built.over_numbers:
+                display.say(where or _circuits_own(built, result), err=True)
     raise typer.Exit(1)

@@ -76,7 +76,7 @@ def _version(wanted: bool) -> None:
             version = metadata.version("mamba-constructions")
         except metadata.PackageNotFoundError:
             version = "(not installed: run from a checkout)"
-        typer.echo(f"mamba-constructions {version}")
+        display.say(f"mamba-constructions {version}")
         raise typer.Exit
 
 
@@ -108,7 +108,7 @@ def list_constructions(as_json: Json = False) -> None:
             for name, command in family.COMMANDS.items()
         ]
     if as_json:
-        typer.echo(strict_json(rows))
+        display.say(strict_json(rows))
     else:
         display.show_list(rows)
 
@@ -166,9 +166,9 @@ def verify(
         if where.asked:
             found, kept = sharding.verify_shared(directory, found, mode, samples, where, bars)
     for sentence in found.complaints[:_MOST_COMPLAINTS]:
-        typer.echo(sentence, err=True)
+        display.say(sentence, err=True)
     if len(found.complaints) > _MOST_COMPLAINTS:
-        typer.echo(f"… and {len(found.complaints) - _MOST_COMPLAINTS:,} more differences", err=True)
+        display.say(f"… and {len(found.complaints) - _MOST_COMPLAINTS:,} more differences", err=True)
     if found.stack is None:
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)
@@ -180,7 +180,7 @@ def verify(
     if kept is not None:
         report["shards"] = kept.to_json()
     if as_json:
-        typer.echo(strict_json(report | {"damage": found.damage}))
+        display.say(strict_json(report | {"damage": found.damage}))
     else:
         display.show_report(report)
         if kept is not None and kept.sentence():
@@ -207,9 +207,9 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
             built, stack = saved.rebuild(directory), load(directory)
         found = streamed.verify_streamed(built, stack, length, progress=bars(f"verify {length:,} tokens", length))
     if as_json:
-        typer.echo(strict_json(asdict(found) | {"equal": found.failure is None}))
+        display.say(strict_json(asdict(found) | {"equal": found.failure is None}))
     else:
-        typer.echo(found.sentence(), err=found.failure is not None)
+        display.say(found.sentence(), err=found.failure is not None)
     if found.failure is not None:
         raise typer.Exit(1)
 
@@ -227,11 +227,11 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
     except CheckpointError as reason:
         damage = str(reason)
     if as_json:
-        typer.echo(strict_json(manifest | {"damage": damage}))
+        display.say(strict_json(manifest | {"damage": damage}))
     else:
         display.show_manifest(manifest, damage)
     if damage is not None:
-        typer.echo(f"{damage} What is recorded of promise and proof is of other files.", err=True)
+        display.say(f"{damage} What is recorded of promise and proof is of other files.", err=True)
         raise typer.Exit(1)
 
 
@@ -254,9 +254,9 @@ def show(
         if passes:
             said, refused = passes_of(what, target, dtype)
         else:
-            compiled, refused = compiled_of(what, target, dtype), False
+            compiled, refused = compiled_of(what, target, dtype, compared=weight is not None), False
             said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
-    typer.echo(display.wrapped(said))
+    display.say(display.wrapped(said))
     if refused:
         raise typer.Exit(2)
 
@@ -273,7 +273,7 @@ def install_mamba() -> None:
     """Install mamba-ssm without CUDA kernels beside the PyTorch that is there (on a GPU: see the README)."""
     from constructions.command.install_mamba import install
 
-    install(say=typer.echo)
+    install(say=display.say)
 
 
 def _summary(construction: type[Construction]) -> str:

@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
-from constructions.command.display import BOLD, console, working
+from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
@@ -111,7 +111,7 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     if as_json:
-        typer.echo(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+        say(strict_json(report | {"tested": [each.to_json() for each in tested]}))
     else:
         if out is not None:
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
@@ -215,9 +215,9 @@ def _models(directory: Path | None, full: bool, only: Sequence[str]) -> list[Mod
     import numpy as np
 
     from conformance.models.build import ROWS, SHORT, case_of
-    from constructions.checkpoints.saved import rebuild
+    from constructions.checkpoints.saved import same
 
-    built = rebuild(directory)
+    built = same(directory)[0]  # a runtime is held to the circuit, and so the weights must be its own
     if built.over_numbers or built.model is None:
         raise ValueError(f"--checkpoint-dir {directory} is no language model over tokens, which runtimes are tried on.")
     drawn = built.construction.tasks()[0].draw(np.random.default_rng(built.construction.seed), ROWS)
@@ -311,6 +311,6 @@ def _faults(where: Where, as_json: bool) -> None:
                 found[bug] = row(*bug)
                 advance(1)
         rows = [found[bug] for bug in bugs()]
-    typer.echo(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
+    say(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
     if not all(row.right for row in rows):
         raise typer.Exit(1)

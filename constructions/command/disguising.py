@@ -10,7 +10,7 @@ import typer
 
 from compiler.artifact.plain_files import write_whole
 from constructions.command import requests
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
 from constructions.command.reporting import strict_json
 
@@ -81,7 +81,7 @@ def disguise(
         write_whole(place, found.key.text())
     report = _report(found, out, place)
     if as_json:
-        typer.echo(strict_json(report))
+        say(strict_json(report))
         return
     done = ", ".join(f"{name}: {count}" for name, count in found.disguise.counts.items())
     console.print(f"level {level}{': ' if done else ''}{done}")

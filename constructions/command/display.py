@@ -6,24 +6,50 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from compiler.artifact.card import error_lines
+from compiler.digits import at_most, percent
 from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
+from compiler.language.markdown import one_line, printable
 from verify.check import Verification
 from verify.samples import BUDGET
 
 OWN = "a circuit of one's own"
 _INDEXED = re.compile(r"(.*)\[(\d+)\]((?:#\d+)?)", re.DOTALL)  # name[i], with what tells equal names apart
 
+
+class _Console(Console):
+    """Nothing that a file holds is obeyed: what cannot be printed is escaped, in the cells of tables too."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(printable(text), **how)
+
+
 # As wide as the terminal, 80 columns where there is none. Nothing is markup: a letter or a path may look like it.
-console = Console(highlight=False, markup=False, emoji=False)
+console = _Console(highlight=False, markup=False, emoji=False)
 BOLD, DIM = "bold", "dim"
+
+
+def say(text: str = "", err: bool = False, nl: bool = True) -> None:
+    """Print a text, whatever files its words are from. err: on standard error; nl: with a line break behind it."""
+    typer.echo(printable(text), err=err, nl=nl)
+
+
+def in_lines(value: Any) -> Any:
+    """A JSON value in which every text is one line: no name of a file's begins a line of what is shown of it."""
+    if isinstance(value, dict):
+        return {one_line(key): in_lines(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_lines(each) for each in value]
+    return one_line(value) if isinstance(value, str) else value
 
 
 class _Count(ProgressColumn):
@@ -87,6 +113,7 @@ _RECORD = (
 
 def show_report(report: dict) -> None:
     """Sizes against the bound, the promise, and the verification."""
+    report = in_lines(report) | {"out": report["out"]}
     name = report.get("construction") or report["circuit"]
     console.print(Text.assemble((name, BOLD), f"  {report.get('theorem') or OWN}"))
     if report.get("noise"):
@@ -198,23 +225,37 @@ def _promise_lines(report: dict) -> Iterator[str]:
         yield f"task: {asks}" if proved else f"task, stated and not proved: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
-        rate = f"{guarantee['expected_failure']:.3g}"
         yield (
-            f"rate of wrong answers by the failure law: {rate} on average over codes"
+            _average_line(guarantee["expected_failure"], guarantee["codes"])
             if guarantee.get("codes")
-            else f"rate of wrong sequences, at most: {rate}"
+            else f"rate of wrong sequences, at most: {at_most(guarantee['expected_failure'])}"
         )
     if guarantee.get("codes"):
         yield _codes_line(guarantee["codes"])
         yield from _measured_lines(report.get("verification") or {})
 
 
+def _average_line(rate: float, codes: dict) -> str:
+    """Of all codes of this length: the exact rate, or an estimate, its error and what is proved."""
+    error, bound = codes.get("average_error"), codes.get("average_at_most")
+    if error == 0 and bound == rate:
+        return f"wrong answers, on average over codes: {rate:.3g}, the sum over all codes and values"
+    about = f"about {rate:.3g}" + ("" if error is None else f" ± {at_most(error, 2)}") + " (an estimate)"
+    proved = "; nothing is proved of it" if bound is None or bound >= 1 else f"; proved: at most {at_most(bound)}"
+    return f"wrong answers, on average over codes: {about}{proved}"
+
+
 def _codes_line(codes: dict) -> str:
     drawn = "the first draw" if codes["draws"] == 1 else f"draw {codes['draws']}"
+    rate, error = f"{codes['expected_failure']:.3g}", codes.get("error")
+    about = f"about {rate}" + ("" if error is None else f" ± {at_most(error, 2)}")
+    fails = (
+        f"fails at {about} (an estimate, mean" if codes["expected_failure"] else "was not seen to fail (values drawn"
+    )
     return (
         f"key codes: {codes['size']} {codes['kind']} words of length {codes['length']}, {drawn} from seed "
-        f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; of this code the law expects "
-        f"{codes['expected_failure']:.3g} (mean of {codes['sets']:,} queries)"
+        f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; this code "
+        f"{fails} of {codes['sets']:,} queries)"
     )
 
 
@@ -234,10 +275,10 @@ def _verification_table(verification: dict, packaged: bool) -> Table:
     for form, part in forms:
         for number, row in enumerate(part.get("tasks", {}).values(), start=1):
             margin = "" if row["margin"] is None else f"{row['margin']:g}"
-            margin = f"{row['share_of_bound']:.2g}" if row.get("share_of_bound") is not None else margin
+            margin = at_most(row["share_of_bound"], 2) if row.get("share_of_bound") is not None else margin
             exact = {True: "yes", False: "NO", None: "not run"}[row["bit_exact"]]
             unasked = "not asked" if row["sequences"] else "not run"  # a circuit of one's own has no queries
-            right = unasked if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
+            right = unasked if row["accuracy"] is None else f"{percent(row['accuracy'], 6)} %"
             table.add_row(
                 f"{form}, task {number}", f"{row['sequences']:,}", f"{row['queries']:,}", right, exact, margin
             )
@@ -258,6 +299,7 @@ def show_manifest(manifest: dict, damage: str | None = None) -> None:
     damage: why its files are not those that the manifest is of; then what it claims of them is not shown.
     """
     show_report(manifest | {"out": None, "recorded": True, "damage": damage})
+    manifest = in_lines(manifest)
     table = Table("part", "name", "what it holds", title="names in the weights")
     meanings = manifest.get("meanings") or {"lanes": [], "blocks": [{}] * len(manifest["blocks"])}
     _add_names(table, "lanes", manifest["lanes"], meanings["lanes"])
@@ -329,7 +371,11 @@ def failure_sentence(built, name: str, result: Verification) -> str:
         return f"{name}: an output is further from the circuit than promised; first at position {position} of: {case}"
     words = built.compiled.source.alphabet.decode(tokens[: position + 1])
     shown = words if len(words) <= 200 else f"… {words[-200:]}"
-    return (
-        f"{name}: {result.queries - result.correct} of {result.queries} answers wrong; first in case {case!r} at "
-        f"position {position} of: {shown}"
-    )
+    wrong = f"{result.queries - result.correct} of {result.queries} answers wrong"
+    if result.correct == result.queries:
+        right = "every answer is right, and " if result.queries else ""
+        apart = (
+            "further from the circuit's than promised" if built.compiled.error_bound else "not the circuit's to the bit"
+        )
+        wrong = f"{right}a score is {apart}"
+    return f"{name}: {wrong}; first in case {case!r} at position {position} of: {shown}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from compiler.artifact.formats import HUGGING_FACE, format_names, writer_of
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.command.requests import directory as directory_of
@@ -55,7 +55,7 @@ def export(
         else:
             write(checkpoint, target, force)
     if as_json:
-        typer.echo(strict_json({"format": name, "path": str(target)}))
+        say(strict_json({"format": name, "path": str(target)}))
     else:
         console.print(f"{target} holds the checkpoint for {name}")
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from constructions.command.display import working
+from compiler.artifact.files import MANIFEST
+from constructions.command.display import say, working
 from constructions.command.numbers import need_tokens
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
@@ -17,6 +18,8 @@ from constructions.command.reporting import strict_json
 if TYPE_CHECKING:
     from compiler.artifact.generate import Written
 
+_RECORDED = f"as {MANIFEST} records it; construct verify compares the weights with it"
+_RECORD = f" (the promise {_RECORDED})"
 _NO_PROMPT = 'there is no prompt; give one by --prompt "a b ;", or a file with one in each line by --file'
 
 
@@ -33,11 +36,15 @@ def generate(
         Literal["mamba-ssm", "transformers"], typer.Option(help="step mamba_ssm's modules, or transformers' generate()")
     ] = "mamba-ssm",
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="stop after this many [default: as far as the promise reaches]")
+        int | None,
+        typer.Option(min=1, help="stop after this many [default: as far as the promise reaches, at most 10000]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Write what comes after a prompt, up to the letter that ends it or as far as the promise reaches.
+
+    The promise is the one that the checkpoint records: construct verify compares the weights with it. Without
+    --max-tokens at most 10,000 tokens are written after each prompt; a sentence says where more would come.
 
     Exit code 1 where a text goes on beyond the promise, or leaves its language before the end that its circuit has.
     """
@@ -56,12 +63,12 @@ def generate(
         written = writer.write(prompts, max_tokens, _printer())
     if as_json:
         rows = [asdict(row) | {"text": row.text} for row in written]
-        typer.echo(strict_json({"runtime": runtime, "generations": rows}))
+        say(strict_json({"runtime": runtime, "promise": _RECORDED, "generations": rows}))
     elif streamed:
-        typer.echo()
+        say()
     else:
         for row in written:
-            typer.echo(row.text)
+            say(row.text)
     _complain(written, max_tokens, writer.manifest.promise.stop is not None)
 
 
@@ -71,7 +78,7 @@ def _printer() -> Callable[[int, str], None]:
 
     def told(row: int, token: str) -> None:
         nonlocal first
-        typer.echo(token if first else f" {token}", nl=False)
+        say(token if first else f" {token}", nl=False)
         first = False
 
     return told
@@ -91,8 +98,12 @@ def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) ->
     for row in written:
         if row.left and (not row.inside or max_tokens is None):
             said = "the first token is" if row.promised == 1 else f"the first {row.promised} tokens are"
-            typer.echo(f"after {row.prompt!r} {said} promised: then the text leaves the promise's language", err=True)
+            left = f"{said} promised, then the text leaves the promise's language"
+            say(f"after {row.prompt!r}: {left}{_RECORD}", err=True)
+        elif row.limited:
+            first = f"the first {len(row.tokens):,} tokens are written, and the promise reaches further"
+            say(f"after {row.prompt!r}: {first}; --max-tokens N writes N{_RECORD}", err=True)
         elif not row.ended and max_tokens is None:
-            typer.echo(f"after {row.prompt!r} the promise ends before the model does", err=True)
+            say(f"after {row.prompt!r}: the promise ends before the model does{_RECORD}", err=True)
     if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
         raise typer.Exit(1)

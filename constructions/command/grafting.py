@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from compiler.digits import at_most
+from compiler.digits import at_least, at_most
 from constructions.command import requests
-from constructions.command.display import console, progress, working
+from constructions.command.display import console, in_lines, progress, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import WHAT
 from constructions.experiments.table_files import TableFiles
 
 if TYPE_CHECKING:
+    from compiler.compiled import Compiled
     from compiler.language.circuit import Circuit
 
 Force = Annotated[bool, typer.Option(help="replace an earlier result")]
@@ -68,11 +69,11 @@ def graft(
         else:
             report, complaint = _direct_sum(host, circuit, out, tokens, width, samples, force)
     if as_json:
-        typer.echo(strict_json(report))
+        say(strict_json(report))
     else:
         _tell(report)
     if complaint is not None:
-        typer.echo(complaint, err=True)
+        say(complaint, err=True)
         raise typer.Exit(1)
 
 
@@ -171,9 +172,18 @@ def quiet() -> None:
 
 
 def _circuit(what: str, target: str = "mamba") -> Circuit:
+    return _part(what, target, "float32").source
+
+
+def _part(what: str, target: str, dtype: str) -> Compiled:
     from constructions.command.show import compiled_of
 
-    return compiled_of(what, target, "float32").source
+    return compiled_of(what, target, dtype)
+
+
+def _told_of(part: Compiled) -> dict[str, str]:
+    """What a part of a composed circuit was compiled for."""
+    return {"circuit": part.source.name, "target": part.context.target.name, "dtype": part.dtype}
 
 
 def token_map(path: Path | None, host: Path) -> dict[str, Any]:
@@ -211,6 +221,9 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
 
 
 def _tell(report: dict[str, Any]) -> None:
+    from compiler.graft.card import answers_said
+
+    report = in_lines(report) | {"directory": report["directory"]}
     host, measured = report["host"], report["measured"]
     worst = measured["host"]["worst"]
     equal = (
@@ -219,6 +232,7 @@ def _tell(report: dict[str, Any]) -> None:
     if report["mode"] == "branch":
         console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
         console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
+        console.print("circuit: the letter that leads, after letters; where none leads, as at ties, it says nothing")
         _tell_place(report)
         return
     result = report["result"]
@@ -231,9 +245,10 @@ def _tell(report: dict[str, Any]) -> None:
     word = "promised" if report["directory"] is None else "proved"  # of a promise that is not kept nothing is proved
     console.print(f"{word}: {report['host_promise']['proved']}")
     promise, found = report["circuit_promise"], measured["answers"]
+    console.print(f"circuit: {answers_said(found)}")
     console.print(
-        f"circuit: {found['asked']} answers, {found['wrong']} wrong; {promise['level']} (a lead of "
-        f"{promise['lead_needed']:.3g} is needed, the least is {promise['least_lead']:.3g})"
+        f"{promise['level']}: a letter that leads does so by {at_least(promise['least_lead'], 9)} at least, and "
+        f"{at_most(promise['lead_needed'])} is needed; {promise['ties']}"
     )
     for warning in report["warnings"]:
         console.print(f"note: {warning}", soft_wrap=True)
@@ -248,13 +263,18 @@ def _tell_place(report: dict[str, Any]) -> None:
 def compose(
     circuits: Annotated[list[str], typer.Argument(help=f"two or more of: {_CIRCUIT}")],
     out: Annotated[Path, typer.Option(parser=requests.directory, metavar="PATH", help="checkpoint directory")],
-    target: Annotated[str, typer.Option(help="what to compile for")] = "mamba",
-    dtype: Annotated[str, typer.Option(help="arithmetic that the promise is made for")] = "float32",
+    target: Annotated[str, typer.Option(help="what to compile for, whatever the parts were compiled for")] = "mamba",
+    dtype: Annotated[
+        str, typer.Option(help="arithmetic that the promise is made for, whatever that of the parts is")
+    ] = "float32",
     samples: Samples = 200,
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Several circuits in one checkpoint: the union of their tokens, shared lanes, one head; then verify it."""
+    """Several circuits in one checkpoint: the union of their tokens, shared lanes, one head; then verify it.
+
+    The circuits are compiled anew, for --target in --dtype.
+    """
     if len(circuits) < 2:
         raise ValueError(f"compose was given {len(circuits)} circuit, and at least two are needed.")
     with working("compose", quiet=as_json):
@@ -264,17 +284,26 @@ def compose(
         from constructions.checkpoints.saved import verify_checkpoint
 
         check_target(out, overwrite=force)
-        whole = union(*(_circuit(circuit) for circuit in circuits))
+        parts = [_part(circuit, target, dtype) for circuit in circuits]
+        whole = union(*(part.source for part in parts))
         compile(whole, target, dtype).save(out, overwrite=force)
         found = verify_checkpoint(out, samples=samples)
     for sentence in found.complaints:
-        typer.echo(sentence, err=True)
+        say(sentence, err=True)
     rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
     if as_json:
-        typer.echo(strict_json({"circuit": whole.name, "good": found.good, "results": rows, "directory": str(out)}))
+        made = {"circuit": whole.name, "target": target, "dtype": dtype, "parts": [_told_of(part) for part in parts]}
+        say(strict_json(made | {"good": found.good, "results": rows, "directory": str(out)}))
     else:
         for name, row in rows.items():
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
+        console.print(f"promised: for {target} in {dtype}")
+        for part in in_lines([_told_of(part) for part in parts]):
+            if (part["target"], part["dtype"]) != (target, dtype):
+                console.print(
+                    f"note: {part['circuit']} was for {part['target']} in {part['dtype']} and is compiled anew; "
+                    "--target and --dtype choose"
+                )
         console.print(f"checkpoint: {out}; `construct prove {out}` says whether it is proved")
     if not found.good:
         raise typer.Exit(1)
@@ -296,7 +325,7 @@ def reproduce(seed: int, plot: Path | None, files: TableFiles, as_json: bool) ->
     points = [asdict(point) for point in found]
     files.write_records(WHAT["graft"], points)
     if as_json:
-        typer.echo(strict_json(points))
+        say(strict_json(points))
     else:
         table = Table("model", "seed", "steps", "nats a character", "right recalls")
         for point in found:
@@ -305,5 +334,5 @@ def reproduce(seed: int, plot: Path | None, files: TableFiles, as_json: bool) ->
             )
         console.print(table)
     if not experiment.kept(found):
-        typer.echo("grafting changed what the host says of its text, or the circuit's answers are wrong", err=True)
+        say("grafting changed what the host says of its text, or the circuit's answers are wrong", err=True)
         raise typer.Exit(1)

@@ -14,7 +14,7 @@ import typer
 
 from compiler.artifact.plain_files import write_whole
 from constructions.command.disguising import KeyFile
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 from constructions.command.requests import file_path, picture_path
@@ -63,7 +63,7 @@ def plot(
         from constructions.pictures.model_history import model_history
         from constructions.pictures.state_picture import draw_state
 
-        built = _rebuilt(directory)
+        built = _compared(directory)
         history = model_history(built.compiled, load(directory), text, block)
         draw_state(history, out, built.construction.title())
     console.print(f"wrote {out}")
@@ -110,7 +110,7 @@ def trace(
         from constructions.command.tracing import shown, traced
 
         found = traced(directory, text, patch or [], key)
-    typer.echo(strict_json(found.as_dict()) if as_json else shown(found))
+    say(strict_json(found.as_dict()) if as_json else shown(found))
     if not found.agrees:
         raise typer.Exit(1)
 
@@ -127,17 +127,17 @@ def graph(
     if as_json:
         from compiler.tracing.causal_graph import causal_graph
 
-        typer.echo(strict_json(causal_graph(_rebuilt(directory).compiled)))
+        say(strict_json(causal_graph(_compared(directory).compiled)))
         return
     with working("graph", quiet=False):
         from constructions.pictures.graph import draw_circuit
 
-        draw_circuit(_rebuilt(directory).compiled.source, out)
+        draw_circuit(_compared(directory).compiled.source, out)
     console.print(f"wrote {out}")
 
 
-def _rebuilt(directory: Path):
-    """The checkpoint compiled again."""
-    from constructions.checkpoints.saved import rebuild
+def _compared(directory: Path):
+    """What the checkpoint compiles to; CheckpointError where it is anything else, whose lanes have no such names."""
+    from constructions.checkpoints.saved import same
 
-    return rebuild(directory)
+    return same(directory)[0]

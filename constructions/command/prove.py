@@ -18,7 +18,7 @@ from compiler.artifact.manifest import file_hash, is_disguised
 from compiler.artifact.plain_files import check_replaced, write_whole
 from constructions.command.certificates import CertificateFile, certify, line
 from constructions.command.disguising import KeyFile
-from constructions.command.display import working
+from constructions.command.display import say, working
 from constructions.command.numbers import over_numbers
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
@@ -49,11 +49,11 @@ def prove(
             accepted, verdict = accepted and kernel["proved"], verdict | {"kernel": kernel}
             lines = [*lines, line(kernel, directory, certificate)]
     record = verdict | {"files": hashes(directory, accepted)}
-    typer.echo(strict_json(record) if as_json else "\n".join(lines))
+    say(strict_json(record) if as_json else "\n".join(lines))
     try:
         write_record(directory, record)
     except OSError as reason:  # the verdict stands, whoever owns the directory
-        typer.echo(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
+        say(f"{directory / PROOF} is not written: {(reason.strerror or str(reason)).lower()}", err=True)
     if not accepted:
         raise typer.Exit(1)
 

@@ -9,13 +9,14 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from constructions.command.display import console
+from compiler import digits
+from constructions.command.display import console, say
 
 
 def show(result: dict[str, Any], as_json: bool, good: bool) -> None:
     """The report, flat, as a table of two columns or as JSON; exit code 1 where a check failed."""
     if as_json:
-        typer.echo(strict_json(result))
+        say(strict_json(result))
     else:
         table = Table("", "", show_header=False)
         for name, value in _flat(result):
@@ -40,7 +41,7 @@ def _finite(value: Any) -> Any:
 def verdict(good: bool) -> None:
     """Exit code 1 where a check failed."""
     if not good:
-        typer.echo("a check failed: the values above do not agree with the statement", err=True)
+        say("a check failed: the values above do not agree with the statement", err=True)
         raise typer.Exit(1)
 
 
@@ -49,14 +50,14 @@ def table_of(rows: list[dict[str, Any]], keys: tuple[str, ...], tight: bool = Fa
     names = [key.replace("_", " ") for key in keys]
     table = Table(*names, box=None, padding=(0, 1, 0, 0)) if tight else Table(*names)
     for row in rows:
-        table.add_row(*(_cell(row[key]) for key in keys))
+        table.add_row(*(_cell(key, row[key]) for key in keys))
     return table
 
 
-def _cell(value: Any) -> str:
+def _cell(key: str, value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return digits.named(key, value) if isinstance(value, float) else str(value)
 
 
 def _flat(result: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -74,4 +75,4 @@ def _told(key: str, value: Any) -> str:
     """A value for people; a measure that is None is one of no sample."""
     if value is None:
         return "not saved" if key == "out" else "nothing was measured"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return digits.named(key, value, 4) if isinstance(value, float) else str(value)

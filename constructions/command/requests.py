@@ -84,7 +84,7 @@ def picture_path(path: Path, option: str) -> Path:
     """The path, where a picture can be written there; ValueError in one sentence otherwise."""
     if path == Path():
         raise ValueError(f"{option} is empty or a directory, and a picture needs a file, such as {option} picture.png.")
-    if path.suffix.lower() not in PICTURES:
+    if os.path.splitext(path)[1].lower() not in PICTURES:  # to which "..svg" has no ending, as to matplotlib
         raise ValueError(f"{option} {path}: a picture ends in {', '.join(PICTURES)}.")
     return file_path(path, option)
 

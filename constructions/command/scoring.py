@@ -13,7 +13,7 @@ from compiler.artifact.json_files import strict_value
 from compiler.artifact.plain_files import text_of, write_whole
 from constructions.command import requests
 from constructions.command.disguising import Force
-from constructions.command.display import console, progress, working
+from constructions.command.display import console, progress, say, working
 from constructions.command.options import Json, Seed
 from constructions.command.reporting import strict_json, table_of
 
@@ -51,7 +51,7 @@ def twin(
         write_twin(found, directory, out)
     measured = found.record()["measured"]
     if as_json:
-        typer.echo(strict_json(found.record() | {"directory": str(out)}))
+        say(strict_json(found.record() | {"directory": str(out)}))
         return
     console.print(f"on {measured['sequences']} sequences that were not trained on ({measured['positions']} answers):")
     console.print(f"answers right: {100 * measured['accuracy']:.1f} %")
@@ -78,7 +78,7 @@ def score(
         problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": name} | asdict(score_of(name, problem)) for name in method]
     if as_json:
-        typer.echo(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
+        say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
         return
     shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
     console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from compiler.artifact.files import MANIFEST
+from compiler.artifact.files import CONFIG, MANIFEST
+from compiler.artifact.json_files import read_json
+from compiler.artifact.json_files import shown as quoted
 from compiler.artifact.manifest import manifest_content
-from constructions.command.display import console, working
+from constructions.command.display import console, say, working
 from constructions.command.numbers import read_numbers
 from constructions.command.options import Json, Plot, Seed
 from constructions.command.reporting import strict_json
@@ -85,7 +87,7 @@ def sensitivity(
 
 def _show(told: dict, as_json: bool, title: str) -> None:
     if as_json:
-        typer.echo(strict_json(told))
+        say(strict_json(told))
         return
     console.print(title)
     table = Table("t − j", "by autograd", "closed form")
@@ -121,8 +123,10 @@ def _own(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tens
 
     from compiler.artifact.load import load
     from compiler.artifact.numeric import NumericStack
+    from constructions.checkpoints.saved import same
     from verify.sensitivity import layer_input
 
+    same(directory)  # whose channels it names
     loaded = load(directory)
     if isinstance(loaded, NumericStack):
         stack, first = loaded.stack, loaded.pack(read_numbers(text, loaded.inputs))
@@ -135,11 +139,12 @@ def _own(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tens
 def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, Tensor, int]:
     """The same of a model that transformers saved."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
 
+    from compiler.graft.hosts import check_runs
+    from compiler.runtime.saved_model import saved_model
     from constructions.command.grafting import quiet
 
-    if not (directory / "config.json").is_file():
+    if not (directory / CONFIG).is_file():
         raise ValueError(f"{directory} holds no config.json, so there is no model in it.")
     words = text.split()
     if not all(word.isdecimal() for word in words):
@@ -147,12 +152,15 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
             f"--input {text!r} must hold ids of tokens, such as 17 4 98, for {directory} is no model of ours."
         )
     quiet()
-    config = AutoConfig.from_pretrained(directory)
-    if config.model_type not in ("mamba", "mamba2"):
-        raise ValueError(f"{directory} holds a {config.model_type} model, and the lemmas are about mamba and mamba2.")
-    if config.hidden_act not in ("silu", "swish"):
-        raise ValueError(f"{directory} has the activation {config.hidden_act}, and the lemmas are evaluated for silu.")
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).eval()
+    config = read_json(directory / CONFIG)
+    kind = config.get("model_type") if isinstance(config, dict) else None
+    if kind not in ("mamba", "mamba2"):
+        raise ValueError(f"{directory} holds a {quoted(kind)} model, and the lemmas are about mamba and mamba2.")
+    model = saved_model(directory, "float32").eval()
+    if model.config.hidden_act not in ("silu", "swish"):
+        used = quoted(model.config.hidden_act)
+        raise ValueError(f"{directory} has the activation {used}, and the lemmas are evaluated for silu.")
+    check_runs(model)
     vocab = model.get_input_embeddings().weight.shape[0]
     ids = [int(word) for word in words]
     if max(ids) >= vocab:

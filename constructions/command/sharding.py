@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
-
-from constructions.command.display import Bars
+from constructions.command.display import Bars, say
 
 if TYPE_CHECKING:
     from constructions.checkpoints.saved import Finding
@@ -52,7 +50,7 @@ class Where:
         """Each shard with what came out, in the order in which they are done."""
         from constructions.shards.engine import results
 
-        return results(shards, self.workers, self.scheduler, self._told, partial(typer.echo, err=True))
+        return results(shards, self.workers, self.scheduler, self._told, partial(say, err=True))
 
     def kept(self, plan: Plan, bars: Bars, name: str) -> Kept:
         """What came out of each shard, in their order: those of the table are not done again, but for a few of them.
@@ -86,7 +84,7 @@ class Where:
 
     def _told(self, address: str) -> None:
         if not self.quiet:
-            typer.echo(f"dashboard: {address}", err=True)
+            say(f"dashboard: {address}", err=True)
 
 
 @dataclass(frozen=True)

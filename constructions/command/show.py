@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     from compiler.compiled import Compiled
 
 
-def compiled_of(what: str, target: str, dtype: str) -> Compiled:
+def compiled_of(what: str, target: str, dtype: str, compared: bool = False) -> Compiled:
     """What a checkpoint directory, a construction's name or FILE.py:NAME compiles to.
 
-    target, dtype: for circuits of one's own; a checkpoint and a construction have theirs. ValueError or
-    CheckpointError in one sentence where it is none of the three.
+    target, dtype: for circuits of one's own; a checkpoint and a construction have theirs. compared: whether the weights
+    of a checkpoint must be what it compiles to. ValueError or CheckpointError in one sentence where it is none of the
+    three.
     """
     from compiler.driver import compile
     from compiler.language.circuit import Circuit
 
     if Path(what).is_dir():
-        from constructions.checkpoints.saved import rebuild
+        from constructions.checkpoints.saved import rebuild, same
 
-        return rebuild(what).compiled
+        return (same(Path(what))[0] if compared else rebuild(what)).compiled
     file, _, name = what.rpartition(":")
     known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
     if what in known:

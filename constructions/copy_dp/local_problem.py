@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compiler.language.arguments import instance, integer
+from compiler.language.arguments import instance, integer, shown
 from verify.arguments import at_least, at_most
 from verify.tasks.solvers.recurrences import LocalSolver, LocalSolverOnLetters
 
@@ -60,6 +60,8 @@ class LocalProblem:
     def __post_init__(self) -> None:
         if not instance(self.name, str, "name", "a text").isprintable() or not self.name.strip():
             raise ValueError(f"name is {self.name!r}, and one line of text is needed")
+        if isinstance(self.terms, range) and not self.letters:
+            raise ValueError(f"terms is {shown(self.terms)}, and without letters the largest n is needed, one number")
         terms = self._words() if self.letters else integer(self.terms, "terms")
         for what, value, because, most in (
             ("reach", integer(self.reach, "reach"), "an entry has one before it", _REACH),

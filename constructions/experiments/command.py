@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 def _list(as_json: bool) -> None:
     if as_json:
-        typer.echo(strict_json([{"item": name, "what": what} for name, what in WHAT.items()]))
+        display.say(strict_json([{"item": name, "what": what} for name, what in WHAT.items()]))
         return
     table = Table("item", "what it is", box=None)
     for name, what in WHAT.items():
@@ -133,7 +133,7 @@ def reproduce(
         files.write(EXPERIMENTS[experiment].title, heads, cells, notes(EXPERIMENTS[experiment], rows, heads))
     if as_json:
         told = [asdict(row) | {"trained": [trained[c] for c in row.controls if c in trained]} for row in rows]
-        typer.echo(strict_json(told))
+        display.say(strict_json(told))
     else:
         from constructions.experiments.tables import show
 
@@ -197,7 +197,7 @@ def _training(seed: int, files: TableFiles, as_json: bool) -> None:
         found = list(training.points(seed, advance))
     points = [asdict(point) for point in found]
     files.write_records(WHAT["training"], points)
-    typer.echo(strict_json(points) if as_json else training.text(found))
+    display.say(strict_json(points) if as_json else training.text(found))
     if not training.kept(found):
-        typer.echo("relative steps made the circuit forget its own task", err=True)
+        display.say("relative steps made the circuit forget its own task", err=True)
         raise typer.Exit(1)

@@ -137,11 +137,14 @@ def _mqar_sizes(vocab: int) -> Iterator[Entry]:
 
 def coded(kappa: int, vocab: int, columns: int, paper: str) -> Entry:
     """Theorem 3's key codes in N columns: even words, one column for what cancels their mean."""
-    word = (columns - 1) // 2 * 2
+    word, model = (columns - 1) // 2 * 2, f"key codes, κ {kappa}"
+    if not word:
+        no_room = f"a balanced word of two entries takes three columns, one of them for the mean, and N is {columns}"
+        return Entry(None, model, paper, (0, columns), absent=no_room)
     try:
-        built = MQAR(kappa=kappa, vocab=vocab, arch="mamba2", length=100, guarantee="random", key_code=max(word, 1))
+        built = MQAR(kappa=kappa, vocab=vocab, arch="mamba2", length=100, guarantee="random", key_code=word)
     except ValueError as reason:
-        return Entry(None, f"key codes, κ {kappa}", paper, (0, columns), absent=str(reason))
+        return Entry(None, model, paper, (0, columns), absent=str(reason))
     return Entry(built, "key codes", paper, (0, columns))
 
 

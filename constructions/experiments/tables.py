@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich import box
 from rich.table import Column, Table
 
-from compiler.digits import at_most
+from compiler.digits import at_most, percent
 from constructions.command.display import console
 from constructions.experiments.entry import Experiment
 from constructions.experiments.names import MIXERS
@@ -81,7 +81,7 @@ def _right(row: Row) -> str:
     if not row.arch:
         least = f" (≤ {at_most(100 * row.ceiling)} %)" if row.ceiling < 1 else ""
         return f"cannot{least}" if row.cannot else "none"
-    right = f"{100 * row.accuracy:.4g} %"
+    right = f"{percent(row.accuracy, 4)} %"
     bits = "" if row.bit_exact else ", bits DIFFER"
     return right + bits + ("" if row.fits else ", wider")
 

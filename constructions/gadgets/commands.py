@@ -59,7 +59,7 @@ def copy_decay_command(
     console.print(
         f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1, and 3 where it is a power of Δ; errors of the module"
     )
-    console.print(table_of(result["rows"], _COPY))
+    console.print(table_of(result["rows"], _COPY, tight=True))
     console.print(table_of([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
     console.print(table_of(result["broken"], ("assumption", "named", "bound_fails")))
     verdict(result["good"])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler import digits
 from verify.arguments import at_least
 from verify.copy_bound import ASSUMPTIONS, CopyReport, copy_report
 
@@ -192,8 +193,8 @@ def _built(
     outputs, rounding = module_outputs(instances, decay)
     if not rounding < found.bound.max():
         raise ValueError(
-            f"{too_far}, and float32 may then be off by {rounding:.2g}, more than the bound on the copy "
-            f"({found.bound.max():.2g}) that it is compared with; use a shorter window"
+            f"{too_far}, and float32 may then be off by {digits.at_most(rounding, 2)}, more than the bound on the copy "
+            f"({digits.at_most(found.bound.max(), 2)}) that it is compared with; use a shorter window"
         )
     target = (instances.step * instances.x)[np.arange(samples), instances.pos - 1]
     measured = np.abs(outputs - target).max(axis=1)

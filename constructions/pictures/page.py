@@ -63,6 +63,7 @@ def blank(width: float, height: float) -> tuple[Figure, Axes]:
 
 def save(figure: Figure, path: str | Path, dpi: int) -> None:
     """Write the page; the same page gives the same file."""
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    kind = Path(path).suffix.lower().removeprefix(".") or "png"  # told, for matplotlib finds no ending in ..svg
     with rc_context({"svg.hashsalt": "construct"}):
-        figure.savefig(path, dpi=dpi, metadata=dated.get(Path(path).suffix.lower()))
+        figure.savefig(path, format=kind, dpi=dpi, metadata=dated.get(kind))

@@ -21,6 +21,8 @@ import numpy as np
 import sympy
 import torch
 
+from compiler import digits
+
 
 class Need(Enum):
     """What a channel needs of its transition."""
@@ -71,7 +73,8 @@ class Squashed(Transition):
     def refusal(self, need: Need) -> str | None:
         if need is Need.FORGET:
             return None
-        return f"the squashed transition keeps |Ā| below {self.bound:g}, and the circuit needs {need.value}"
+        bound = digits.at_most(self.bound, 6)
+        return f"the squashed transition keeps |Ā| below {bound}, and the circuit needs {need.value}"
 
 
 @dataclass(frozen=True)

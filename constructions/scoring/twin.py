@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,6 +20,9 @@ from compiler.artifact.tokenizer import with_special_tokens
 from constructions.scoring.problem import LENGTH
 from constructions.scoring.truth import Truth
 from verify.tasks.task import IGNORED
+
+if TYPE_CHECKING:
+    from transformers import MambaConfig
 
 WIDTH, STATES, BLOCKS, LANES = 32, 8, 2, 4  # d_model, d_state, blocks; lanes of a variable
 POOL, BATCH, STEPS, RATE = 1024, 32, 120, 1e-2
@@ -71,17 +74,12 @@ class Twin:
 
 def fresh(truth: Truth, seed: int) -> Twin:
     """An untrained twin: transformers' own initialisation, and lanes drawn for each variable."""
-    from transformers import MambaConfig, MambaForCausalLM
+    from transformers import MambaForCausalLM
 
     from compiler.runtime.huggingface import torch_only_transformers
 
     torch_only_transformers()
     torch.manual_seed(seed)
-    vocab = len(with_special_tokens(list(truth.compiled.source.token_alphabet.tokens), None))
-    config = MambaConfig(
-        vocab_size=vocab, hidden_size=WIDTH, state_size=STATES, num_hidden_layers=BLOCKS, tie_word_embeddings=False,
-        bos_token_id=None, eos_token_id=None, pad_token_id=None,
-    )  # fmt: skip
     lanes = lanes_of(truth, seed)
     used = LANES * len(lanes)
     if used + WIDTH // 4 > WIDTH:
@@ -89,7 +87,18 @@ def fresh(truth: Truth, seed: int) -> Twin:
         raise ValueError(
             f"{len(lanes)} variables need {used} of {WIDTH} lanes, and a twin has room for {most} variables."
         )
-    return Twin(MambaForCausalLM(config), lanes, [], seed, 0)
+    return Twin(MambaForCausalLM(config_of(truth)), lanes, [], seed, 0)
+
+
+def config_of(truth: Truth) -> MambaConfig:
+    """The sizes of a twin, which are the same for all circuits of as many letters."""
+    from transformers import MambaConfig
+
+    vocab = len(with_special_tokens(list(truth.compiled.source.token_alphabet.tokens), None))
+    return MambaConfig(
+        vocab_size=vocab, hidden_size=WIDTH, state_size=STATES, num_hidden_layers=BLOCKS, tie_word_embeddings=False,
+        bos_token_id=None, eos_token_id=None, pad_token_id=None,
+    )  # fmt: skip
 
 
 def lanes_of(truth: Truth, seed: int) -> dict[str, list[int]]:
@@ -121,6 +130,7 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
     twin = fresh(truth, seed)
     model, names = twin.model.train(), list(truth.variables)
     base, source = _pools(truth, seed)
+    _held(truth, seed, seen_by(truth, seed))  # refused now, not behind the training
     plain = truth.answers(base)
     swapped = {name: truth.pairs(name, base, source).answers for name in names}
     adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
@@ -166,10 +176,7 @@ def _loss(twin: Twin, name: str, base: np.ndarray, source: np.ndarray, wanted: n
 @torch.no_grad()
 def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
     """On pairs whose first input is none of those that were trained on."""
-    ids = truth.draw(4 * HELD, LENGTH, HELD_SEED + twin.seed)
-    base, source = ids[: 3 * HELD], ids[3 * HELD :]
-    base = base[[row.tobytes() not in seen for row in base]][:HELD]
-    source = source[: len(base)]
+    base, source = _held(truth, twin.seed, seen)
     here, there = (behind_first(twin.model, torch.from_numpy(part)) for part in (base, source))
     plain = truth.answers(base)
     share = lambda stream, read, wanted: _share(onwards(twin.model, stream, read).argmax(-1).numpy(), wanted)
@@ -185,6 +192,19 @@ def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
         through={name: share(here, stream, other[name]) for name, stream in moved.items()},
         past={name: share(stream, here, plain) for name, stream in moved.items()},
     )
+
+
+def _held(truth: Truth, seed: int, seen: set[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs; ValueError where no input is left that was not trained on."""
+    ids = truth.draw(4 * HELD, LENGTH, HELD_SEED + seed)
+    base = ids[: 3 * HELD]
+    base = base[[row.tobytes() not in seen for row in base]][:HELD]
+    if not len(base):
+        raise ValueError(
+            "the circuit has so few inputs that a twin is trained on all of them, and none is left to measure it on; a "
+            "circuit of longer inputs is needed."
+        )
+    return base, ids[3 * HELD :][: len(base)]
 
 
 def _share(found: np.ndarray, wanted: np.ndarray) -> float:

@@ -9,20 +9,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, MANIFEST, WEIGHTS
-from compiler.artifact.json_files import read_json, shown
+from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, GRAPH, MANIFEST, WEIGHTS
+from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import Manifest, file_hash
 from compiler.artifact.place import check_place, staging
 from compiler.artifact.plain_files import check_plain
 from compiler.artifact.save import write_text
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import TOKENIZER_FILES
+from compiler.graft.errors import GraftError
 from constructions.scoring.truth import Truth
-from constructions.scoring.twin import BLOCKS, WIDTH, Faithfulness, Twin, lanes_of, measured, seen_by
+from constructions.scoring.twin import BLOCKS, WIDTH, Faithfulness, Twin, config_of, lanes_of, measured, seen_by
 
 TWIN = "twin.json"
 FORMAT, VERSION = "trained-twin", 1
 _OF_THE_CIRCUIT = (CIRCUIT, *TOKENIZER_FILES)
+_WHERE_THERE_ARE = (ANSWERS, GRAPH)  # of a task of its own; what its author called its streams, in no older checkpoint
+_NOTES = {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}  # by transformers
 _SHARE = 0.005  # of answers that another machine's rounding may change
 _NEEDED = {CONFIG, WEIGHTS, *_OF_THE_CIRCUIT}
 
@@ -60,8 +63,8 @@ def write_twin(twin: Twin, source: Path, out: Path) -> None:
     twin of."""
     with staging(out) as place:
         twin.model.save_pretrained(place)
-        answers = [ANSWERS] if (source / ANSWERS).is_file() else []  # of a circuit with a task of its own
-        for name in (*_OF_THE_CIRCUIT, *answers):
+        others = [name for name in _WHERE_THERE_ARE if (source / name).is_file()]
+        for name in (*_OF_THE_CIRCUIT, *others):
             shutil.copyfile(source / name, place / name)
         record = {"format": FORMAT, "version": VERSION, **twin.record(), "of": read_json(source / MANIFEST)}
         record["files"] = {path.name: file_hash(path) for path in sorted(place.iterdir())}
@@ -72,7 +75,8 @@ def read_twin(directory: Path) -> tuple[Twin, Manifest]:
     """(the twin with its model, the manifest of its circuit); CheckpointError where a file is missing or was
     changed, and for lanes that the model does not have. Which lanes are whose, `check_lanes` says.
     """
-    from transformers import AutoModelForCausalLM
+    from compiler.graft.hosts import check_runs
+    from compiler.runtime.saved_model import saved_model
 
     content = read_json(directory / TWIN)
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
@@ -85,18 +89,30 @@ def read_twin(directory: Path) -> tuple[Twin, Manifest]:
         check_plain(directory / name)
         if file_hash(directory / name) != expected:
             raise CheckpointError(f"{directory / name} is damaged: it is not the file that was written.")
-    model = AutoModelForCausalLM.from_pretrained(directory, dtype="float32").eval()
-    if (model.config.model_type, model.config.hidden_size, model.config.num_hidden_layers) != ("mamba", WIDTH, BLOCKS):
+    config = read_json(directory / CONFIG)
+    asked = {"model_type": "mamba", "hidden_size": WIDTH, "num_hidden_layers": BLOCKS}
+    if not isinstance(config, dict) or any(not same_json(config.get(key), value) for key, value in asked.items()):
         raise CheckpointError(f"{directory / CONFIG} is not that of a twin: {BLOCKS} blocks of Mamba of width {WIDTH}.")
+    model = saved_model(directory, "float32").eval()
+    try:
+        check_runs(model)
+    except GraftError as reason:
+        raise CheckpointError(str(reason)) from reason
     return Twin(model, record.lanes, record.rest, record.seed, record.steps, record.measured), record.of
 
 
 def check_lanes(twin: Twin, truth: Truth) -> None:
-    """CheckpointError unless these are the lanes that are drawn for this circuit and seed, and what was measured of
-    the twin is what is found again.
+    """CheckpointError unless this is the model of a twin of this circuit, these are the lanes that are drawn for the
+    circuit and seed, and what was measured of the twin is what is found again.
     """
+    asked, found = config_of(truth).to_dict(), twin.model.config.to_dict()
+    for key in sorted(asked.keys() - _NOTES):
+        if not same_json(found.get(key), asked[key]):
+            raise CheckpointError(f"{CONFIG}: {key} is {shown(found.get(key))}, and a twin has {shown(asked[key])}.")
     if twin.seed < 0 or twin.lanes != lanes_of(truth, twin.seed) or twin.rest:
         raise CheckpointError(f"{TWIN}: its lanes are not those that a twin of seed {twin.seed} is trained on.")
+    if twin.faithfulness is None and twin.steps:
+        raise CheckpointError(f"{TWIN}: measured is null, and what was trained by {twin.steps} steps was measured.")
     if twin.faithfulness is not None:
         found, told = asdict(measured(truth, twin, seen_by(truth, twin.seed))), asdict(twin.faithfulness)
         other = [name for name in told if not _near(told[name], found[name])]

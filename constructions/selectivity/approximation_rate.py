@@ -21,6 +21,8 @@ from math import ceil, log2, pi
 
 import numpy as np
 
+from compiler import digits
+
 SCALES = 48
 _FOURIER_TERMS = 1 << 16
 MOST_BASES = 1 << 16
@@ -118,8 +120,8 @@ def bases_needed(function: PiecewiseConstant) -> int:
     needed = max(72 * function.jumps, ceil(60 / function.gap))
     if needed > MOST_BASES:
         raise ValueError(
-            f"breaks must be at least {60 / MOST_BASES:.2g} apart, from 0 and 1 too, and at most {MOST_BASES // 72}: "
-            f"else both rates show only after more than the {MOST_BASES:,} bases that are computed."
+            f"breaks must be at least {digits.at_most(60 / MOST_BASES, 2)} apart, from 0 and 1 too, and at most "
+            f"{MOST_BASES // 72}: else both rates show only after more than the {MOST_BASES:,} bases that are computed."
         )
     return needed
 
@@ -134,16 +136,29 @@ def slopes(function: PiecewiseConstant, most: int) -> dict[str, float]:
     scale = max(4, ceil(-log2(function.gap)))
     settled = (n > 3 * scale * function.jumps) & (mamba > 2.0**-40 * mamba[0])
     if settled.sum() < 6 * function.jumps:
-        enough = (3 * scale + 6) * function.jumps
-        raise ValueError(
-            f"{most} bases are too few (or the breaks are dyadic): the error of "
-            f"{function.jumps} jumps settles after {enough} bases."
-        )
+        raise ValueError(_no_rate(function, most, (3 * scale + 6) * function.jumps))
     later = n >= max(8, ceil(most / 16))
     return {
         "mamba": float(np.polyfit(n[settled], np.log2(mamba[settled]), 1)[0]),
         "s4d": float(np.polyfit(np.log(n[later]), np.log(fourier[later]), 1)[0]),
     }
+
+
+def _no_rate(function: PiecewiseConstant, most: int, enough: int) -> str:
+    """Why no rate can be fitted to the errors of so many bases."""
+    if most < enough:
+        return f"{most} bases are too few: the error of these breaks settles after {enough} bases."
+    dyadic = [str(at) for at in function.breaks if not at.denominator & (at.denominator - 1)]
+    if dyadic:
+        return (
+            f"breaks = {', '.join(map(str, function.breaks))}: a jump at {', '.join(dyadic)} is the sum of a few "
+            "wavelets, so that its error ends at 0 and has no rate; the denominator of a break must not be a power of "
+            "two, as in 1/3."
+        )
+    return (
+        f"breaks = {', '.join(map(str, function.breaks))}: the error falls to 2^−40 of the first before it settles, "
+        "as it does where a break is close to one whose denominator is a power of two; breaks such as 1/3 show a rate."
+    )
 
 
 def _rational(number: object) -> Fraction:

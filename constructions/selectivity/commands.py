@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 
-from constructions.command.display import console, show_report, working
+from compiler import digits
+from constructions.command.display import console, say, show_report, working
 from constructions.command.numbers import Force, Out, check_out, checkpoint
 from constructions.command.options import Certify, Json, Plot, Samples
 from constructions.command.reporting import show, strict_json, verdict
@@ -76,7 +77,8 @@ def _bases_table(bases: dict) -> Table:
         title=f"ψ({bases['j']},{bases['k']}) from three bases",
     )
     for row in bases["rows"]:
-        table.add_row(*(f"{row[name]:.3g}" for name in ("slope", "error", "bound", "neighbourhood", "grid_error")))
+        names = ("slope", "error", "bound", "neighbourhood", "grid_error")
+        table.add_row(*(digits.named(name, row[name]) for name in names))
     return table
 
 
@@ -104,7 +106,7 @@ def rate_command(
         few = (
             f"the rates fitted from {len(result['bases'])} bases are not yet those of the corollary; --bases takes more"
         )
-        typer.echo(few, err=True)
+        say(few, err=True)
         raise typer.Exit(1)
 
 
@@ -165,7 +167,7 @@ def run_over_numbers(
         told = {name: report[name] for name in ("theorem", "arch", "bound", "bound_source", "guarantee", "out")}
         told |= {"sizes": size_fields(size), "layers": len(built.compiled.blocks)}
         told |= {"positions": built.compiled.source.max_length, "level": report["guarantee"]["level"]}
-        typer.echo(strict_json(told | {"tasks": report["verification"]["tasks"]}))
+        say(strict_json(told | {"tasks": report["verification"]["tasks"]}))
     else:
         show_report(report)
     verdict(good)

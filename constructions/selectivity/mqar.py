@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, comb, log2
+from math import ceil, log2
 from typing import Any, ClassVar, Literal
 
 from scipy import sparse
@@ -41,7 +41,7 @@ from verify.bounds import (
     mqar_theorem3,
     mqar_theorem4,
 )
-from verify.random_codes import asked_sets, failure_of_code, failure_rate, key_code_for
+from verify.random_codes import Failure, all_keys, asked_sets, failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
 
@@ -78,7 +78,8 @@ class MQAR(WithMemory, Construction):
         "draw key codes until |<c, c'>|/N is measured to be at most this (0: the first draw)", default=0.0, kw_only=True
     )
     wanted_failure: float = parameter(
-        "take key codes so long that by the failure law at most this share of answers is wrong on average (0: not so)",
+        "take key codes so long that at most this share of answers is wrong, on average over codes of any coherence "
+        "(0: not so)",
         default=0.0,
         kw_only=True,
     )
@@ -110,11 +111,7 @@ class MQAR(WithMemory, Construction):
             raise ValueError("key_code and wanted_failure both say how long key codes are; give one of them")
         least = _least_key_code(self.kappa, self.code)
         if self.key_code and self.guarantee == "random" and self.key_code < least:
-            raise ValueError(
-                f"key_code = {self.key_code} is too short for {self.kappa} {self.code} codes: some key would be the "
-                "negative of another, and their values would cancel; so Theorem 3 does not hold with ⌈log2 κ⌉ entries; "
-                f"the smallest key_code that works is {least}"
-            )
+            raise ValueError(_too_short(self.key_code, self.kappa, self.code, least))
         if self.key_code and self.guarantee != "random":
             raise ValueError(
                 f"key_code = {self.key_code} has no effect with one-hot keys; use --guarantee random, or key_code = 0"
@@ -179,8 +176,8 @@ class MQAR(WithMemory, Construction):
     @property
     def key_length(self) -> int:
         if self.wanted_failure:
-            needed = key_code_for(self.wanted_failure, balanced_length(self.vocab), self.live, self.code)
-            return max(needed, _least_key_code(self.kappa, self.code))
+            least = _least_key_code(self.kappa, self.code)
+            return key_code_for(self.wanted_failure, self.vocab, self.live, self.code, least)
         return self.key_code or 8 * max(1, ceil(log2(self.kappa)))
 
     @cached_property
@@ -191,8 +188,12 @@ class MQAR(WithMemory, Construction):
         if self.guarantee == "all":
             return None
         told = self.key_codes.to_json() | {"kind": self.code}
-        this = failure_of_code(self.key_codes.book.words, balanced_length(self.vocab), self.live)
-        return told | {"expected_failure": this, "sets": asked_sets(self.kappa, self.live)}
+        this, average = failure_of_code(self.key_codes.book.words, self.vocab, self.live), self.average_failure()
+        return (
+            told
+            | {"expected_failure": this.rate, "error": this.error, "sets": asked_sets(self.kappa, self.live)}
+            | {"average_error": average.error, "average_at_most": average.at_most}
+        )
 
     def language(self, alphabet: Alphabet) -> InputLanguage:
         """Distinct pairs, then distinct queries among noise (App. C.1); every sequence for the other policies."""
@@ -285,10 +286,12 @@ class MQAR(WithMemory, Construction):
         return information_bound_bits(self.kappa, self.vocab, self.max_length)
 
     def expected_failure(self) -> float:
-        """By the law of `verify.random_codes`, an average over codes: `drawn_codes` tells of the one at hand."""
-        if self.guarantee == "all":
-            return 0.0
-        return failure_rate(balanced_length(self.vocab), self.key_length, self.live, self.code, self.coherence or 1.0)
+        """On average over codes, exact or an estimate (`average_failure`): `drawn_codes` tells of the one at hand."""
+        return 0.0 if self.guarantee == "all" else self.average_failure().rate
+
+    def average_failure(self) -> Failure:
+        """The share of wrong answers on average over codes, with its error and what is proved of it."""
+        return failure_rate(self.vocab, self.key_length, self.live, self.code, self.coherence or 1.0)
 
     def contrasts(self) -> list[MQAR]:
         """On the benchmark's layout: what the other write policies make of the same data."""
@@ -299,10 +302,34 @@ class MQAR(WithMemory, Construction):
 
 def _least_key_code(kappa: int, kind: str) -> int:
     """The least length of codes without two words that are each other's negatives: half of all words, at most."""
-    length = 2
-    while (comb(length, length // 2) if kind == "balanced" else 2**length) < 2 * kappa:
-        length += 2 if kind == "balanced" else 1
+    step = 2 if kind == "balanced" else 1
+    length = step
+    while all_keys(length, kind) < 2 * kappa:
+        length += step
     return length
+
+
+def _too_short(length: int, kappa: int, kind: str, least: int) -> str:
+    """Why so many keys have no codes of this length: too few words, or none without a word's negative."""
+    words = 0 if kind == "balanced" and length % 2 else all_keys(length, kind)
+    if not words:
+        reason = "no word of odd length has as many +1 as −1"
+    elif words < kappa:
+        reason = f"there are only {words} such words"
+    else:
+        reason = (
+            f"the {words} such words are {words // 2} pairs of a word and its negative, so some key would be the "
+            "negative of another, and their values would cancel"
+        )
+    theorem = ""
+    if length == (kappa - 1).bit_length():
+        theorem = f"; so Theorem 3 does not hold with ⌈log2 κ⌉ = {length} entries"
+        if kind == "balanced":
+            theorem += ", nor with so many free signs, of which some would be the negatives of others"
+    return (
+        f"key_code = {length} is too short for {kappa} {kind} codes: {reason}{theorem}; "
+        f"the smallest key_code that works is {least}"
+    )
 
 
 def _power(base: int, least: int) -> int:

@@ -147,7 +147,8 @@ def reproduce_rates(seed: int, plot: Path | None, files: TableFiles, as_json: bo
         show(result, as_json, True)
         return
     console.print(table_of(result["rows"], ("a_plus", "samples", "terms", "waves", "error", "rate")))
-    console.print(table_of(result["slopes"], ("a_plus", "exponent", "slope")))
+    console.print(table_of(result["slopes"], ("a_plus", "weak_norm", "exponent", "slope")))
+    console.print("Theorem 4.6 promises the exponent where the weak norm is at most 1 (Assumption 4.3)")
 
 
 COMMANDS = {"soft-selection": soft_selection_command, "estimation": estimation_command}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from compiler.digits import at_most
+from compiler.digits import at_most, percent
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
 from constructions.command.reporting import strict_json
@@ -115,9 +115,7 @@ def run(construction: CircuitFamily, mode: str, samples: int, as_json: bool) -> 
         results = verify(built, mode, samples, bars.form("fnn+ssm"))
     told = report(built, results)
     if as_json:
-        import typer
-
-        typer.echo(strict_json(told))
+        display.say(strict_json(told))
     else:
         _show(told)
     return passed(built, results)
@@ -146,7 +144,7 @@ def _show(told: dict[str, Any]) -> None:
     for name, row in told["verification"].items():
         number = tasks.index(name.removesuffix(MODULE)) + 1
         form = f"task {number}{', in torch' if name.endswith(MODULE) else ''}"
-        right = "" if row["accuracy"] is None else f"{100 * row['accuracy']:.6g} %"
+        right = "" if row["accuracy"] is None else f"{percent(row['accuracy'], 6)} %"
         wrong = row["sequences"] - row["exact_sequences"]
         exact = {True: "yes", False: "near", None: "not run"}[row["bit_exact"]]
         checked.add_row(form, f"{row['sequences']:,}", f"{row['queries']:,}", right, f"{wrong:,}", exact)

@@ -115,7 +115,6 @@ def with_table_at(head: str, text: str, table: str) -> str:
 
 def reproduce(path: Path | None, plot: Path | None, files: TableFiles, as_json: bool) -> None:
     """Compile and show; path: a page whose table is written anew."""
-    import typer
 
     from constructions.command import display
 
@@ -126,4 +125,4 @@ def reproduce(path: Path | None, plot: Path | None, files: TableFiles, as_json: 
     if path is not None:
         write_whole(path, with_table(text_of(path), found))
     files.write_records(WHAT["token-selection"], found)
-    typer.echo(strict_json(found) if as_json else table(found))
+    display.say(strict_json(found) if as_json else table(found))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from compiler import digits
+
 
 def draw(found: dict[str, Any], path: str | Path) -> None:
     """found: of `soft_selection.one_selection`; scores, weights (of the softmax and of the networks) and values."""
@@ -28,7 +30,7 @@ def draw(found: dict[str, Any], path: str | Path) -> None:
         values.plot(place, [value[b] for value in found["values"]], "o", color=f"C{b + 2}", label=f"v[{b}]")
         values.axhline(output, color=f"C{b + 2}", linewidth=1)
     values.axvspan(chosen - 0.4, chosen + 0.4, color="C1", alpha=0.2, label="chosen")
-    values.set_title(f"values, output (lines) within {found['bound']:.2g}", fontsize=9)
+    values.set_title(f"values, output (lines) within {digits.at_most(found['bound'], 2)}", fontsize=9)
     values.legend(fontsize=7)
     for axes in (scores, weights, values):
         axes.set_xticks(place, [f"{k}" for k in found["keys"]])

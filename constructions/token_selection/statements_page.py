@@ -126,6 +126,6 @@ def reproduce(
         write_whole(page, with_table_at(HEAD, text_of(page), table(kept_rows(keep))))
     told: list[dict[str, Any]] = [asdict(row) for row in rows]
     files.write_records(WHAT["statements"], told)
-    typer.echo(strict_json(told) if as_json else table(rows))
+    display.say(strict_json(told) if as_json else table(rows))
     if not all(row.good for row in rows):
         raise typer.Exit(1)

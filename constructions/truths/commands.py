@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from constructions.command.display import BOLD, console, working
+from compiler import digits
+from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json
 from constructions.command.reporting import strict_json
 
@@ -39,13 +40,13 @@ def truths_command(
             rows.append((truth, truth.measure()))
             advance(1)
     if as_json:
-        typer.echo(strict_json([as_data(truth, finding) for truth, finding in rows]))
+        say(strict_json([as_data(truth, finding) for truth, finding in rows]))
     else:
         for truth, finding in rows:
             console.print(_table(truth, finding))
     bad = [truth.name for truth, finding in rows if not finding.good]
     if bad:
-        typer.echo(f"not as the page says: {', '.join(bad)}", err=True)
+        say(f"not as the page says: {', '.join(bad)}", err=True)
         raise typer.Exit(1)
 
 
@@ -88,7 +89,7 @@ def told(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """What was measured, to three digits; roundings of float64, which differ between machines, by their size."""
     for what, value in numbers.items():
         rounding = 0 < abs(value) < 1e-9
-        yield what, "below 1e-9" if rounding else str(value) if isinstance(value, int) else f"{value:.3g}"
+        yield what, "below 1e-9" if rounding else str(value) if isinstance(value, int) else digits.named(what, value)
 
 
 def section(truth: Truth, finding: Finding) -> str:

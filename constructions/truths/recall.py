@@ -113,12 +113,13 @@ def logarithmic_codes(
 
         return float(measured_failures(values, keys, kappa, draws, 1).mean())
 
+    at_least_length = f"{'' if least == 1 else least}⌈log₂ κ⌉ entries"
     at_log = min(least_coherence(kappa, least * (kappa - 1).bit_length()) for kappa in kappas)
     rates = [wrong(kappa, length) for kappa, length in lengths.items()]
     few = max(wrong(kappa, max(length, ceil(longer * kappa))) for kappa, length in lengths.items())
     rising = all(earlier <= later for earlier, later in zip(rates, rates[1:], strict=False))
     return Finding(
-        {f"least coherence of {least}⌈log₂ κ⌉ entries, κ in {kappas}": at_log}
+        {f"least coherence of {at_least_length}, κ in {kappas}": at_log}
         | {f"wrong with Lemma 4's N = {lengths[k]}, κ = {k}": rate for k, rate in zip(kappas, rates, strict=True)}
         | {"V": vocab, "Lemma 4's entries of a value": values.shape[1], "few wrong are at most": wanted},
         at_log >= 0.5 and rising and rates[-1] > wanted,

@@ -39,7 +39,7 @@ def list_circuits(names: Names = None, as_json: Json = False) -> None:
 
     rows = told(names or [])
     if as_json:
-        typer.echo(strict_json(rows))
+        display.say(strict_json(rows))
         return
     for family in dict.fromkeys(row["family"] for row in rows):
         mine = [row for row in rows if row["family"] == family]
@@ -56,7 +56,7 @@ def show(name: Annotated[str, typer.Argument(help="a circuit")], as_json: Json =
     from constructions.zoo.show import description, lines
 
     told = description(name)
-    typer.echo(strict_json(told) if as_json else "\n".join(lines(told)))
+    display.say(strict_json(told) if as_json else "\n".join(lines(told)))
 
 
 @zoo.command()
@@ -98,14 +98,14 @@ def build(
     rows = [row for row in found.values() if row is not None]
     sums = total(rows, len(entries) - len(left)) | {"refused": refused}
     if as_json:
-        typer.echo(strict_json({"circuits": [row.to_json() for row in rows]} | sums))
+        display.say(strict_json({"circuits": [row.to_json() for row in rows]} | sums))
     else:
         _print_end(len(rows), sums)
     for row in rows:
         if not row.good:
-            typer.echo(f"{row.name} failed: {row.why or 'an answer or a score is not the right one'}", err=True)
+            display.say(f"{row.name} failed: {row.why or 'an answer or a score is not the right one'}", err=True)
     for name, why in refused.items():
-        typer.echo(f"{name} was not built{f' of {arch}' if arch else ''}: {why}", err=True)
+        display.say(f"{name} was not built{f' of {arch}' if arch else ''}: {why}", err=True)
     if sums["failed"] or refused:
         raise typer.Exit(1)
 
@@ -132,7 +132,7 @@ def data(
             written.append({"name": entry.name, "out": str(place)} | write_data(entry, place, train, test, seed))
             advance(1)
     if as_json:
-        typer.echo(strict_json(written))
+        display.say(strict_json(written))
         return
     console.print(table_of(written, ("name", "train", "test", "out")))
     console.print(f'datasets.load_dataset("{written[0]["out"]}") opens the first')

@@ -10,12 +10,23 @@ import pytest
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, count, readout_integer
+from compiler import (
+    Alphabet,
+    CheckpointError,
+    Circuit,
+    InputLanguage,
+    Tokens,
+    compile,
+    count,
+    emit,
+    latch,
+    readout_integer,
+)
 from compiler.artifact.answers import read_answers, task_function
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed, text_hash
 from constructions.command.cli import app
-from verify import Counted
+from verify import Counted, Lookup
 
 LETTERS = Alphabet.of("a", "b", "c", *(str(n) for n in range(9)))
 
@@ -203,6 +214,24 @@ def test_a_function_that_claims_to_be_another_task_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="on a: the task Other answers '1', and what it claims to be answers '0'"):
         compile(made(Other())).save(tmp_path / "c")
     assert not (tmp_path / "c").exists()
+
+
+def test_a_look_up_of_more_pairs_than_the_proof_goes_through_is_asked(tmp_path):
+    """The second value behind a, in texts with up to 20 pairs: saved, asked and, in a sentence, not proved."""
+    letters = Alphabet.of("a", "b", "c")
+    x = Tokens(letters)
+    pair = x.is_in("a").shift(1) & x.is_in("b", "c")
+    second = latch(x.one_hot("b", "c"), pair & (pair.cumsum() == 2))
+    scores = emit(letters, (second[0], "b"), (second[1], "c"), otherwise="a")
+    language = InputLanguage.everything(letters, 40)
+    right, wrong = (Lookup(["a"], ["b", "c"], which) for which in (2, 3))
+    compile(Circuit("second", scores, language, task=right)).save(tmp_path / "c")
+    code, said = run("prove", tmp_path / "c")
+    assert code == 1 and said["task"]["reason"] == "a look-up is gone through with at most 12 pairs in a sequence"
+    code, said = run("verify", tmp_path / "c")
+    assert code == 0 and said["verification"]["queries"] > 1000 and said["verification"]["accuracy"] == 1
+    with pytest.raises(CheckpointError, match="the task 'b'; nothing is saved"):
+        compile(Circuit("second", scores, language, task=wrong)).save(tmp_path / "d")
 
 
 @pytest.mark.parametrize("answers", [True, False])

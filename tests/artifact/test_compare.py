@@ -28,7 +28,8 @@ LETTERS = Alphabet.of("a", "b", ".", *(str(n) for n in range(9)))
 
 def count_since() -> Circuit:
     x = Tokens(LETTERS)
-    answer = readout_integer(count(x.is_in("a"), reset=x.is_in("b")), LETTERS, {str(n): n for n in range(9)})
+    since = count(x.is_in("a"), reset=x.is_in("b"))
+    answer = readout_integer(since, LETTERS, {str(n): n for n in range(9)})
     language = InputLanguage.of(LETTERS, "any", [("any", "any", ("a", "b"))], 8, "strings of a and b")
     return Circuit("count-since", answer, language, end=".")
 

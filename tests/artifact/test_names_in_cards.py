@@ -67,7 +67,14 @@ def test_a_hostile_name_changes_no_heading_and_adds_no_mark(tmp_path: Path) -> N
 
 def _report(name: str) -> dict:
     """Of a graft, as its card reads it."""
-    promise = {"description": name, "length": 5, "lead_needed": 1.0, "least_lead": 1.0, "level": "exact"}
+    promise = {
+        "description": name,
+        "length": 5,
+        "lead_needed": 1.0,
+        "least_lead": 1.0,
+        "level": "exact",
+        "ties": "none",
+    }
     sizes = {"class": "Host", "layers": 1, "d_model": 8}
     return {
         "circuit": name,

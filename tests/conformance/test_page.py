@@ -88,6 +88,14 @@ def test_its_totals_are_those_of_its_rows() -> None:
     assert PAGE.partition(MARK)[2].strip() == text(ROWS).strip(), AGAIN
 
 
+def test_what_allclose_misses_is_told_as_the_rows_have_it() -> None:
+    """The shares of the first paragraph."""
+    forward = sum(not row.forward[0] for row in ROWS) / len(ROWS)
+    modes = sum(not row.modes[1] for row in ROWS) / len(ROWS)
+    told = f"one full forward at 1e-2 misses {forward:.0%}, and five modes at 1e-3 still miss {modes:.0%}."
+    assert told.replace("%", " %") in " ".join(PAGE.split())
+
+
 @pytest.mark.parametrize("row", patterns(ROWS), ids=lambda row: f"{row.op}: {row.bug}")
 def test_marks_are_those_that_are_found_again(row: Row) -> None:
     """A sample, in which every function has every pattern of marks that it has in the table."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
+from transformers import MambaConfig, MambaForCausalLM
 
 from constructions.selectivity import haar
+from tests.artifact.test_compare import reseal
 from tests.constructions.test_construct import checkpoint, made, run  # noqa: F401 (fixtures)
 
 
@@ -106,6 +110,29 @@ def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, 
     assert len(result["measured"]) == 3 and result["disagreement"] < 1e-12
 
 
+DAMAGED = {
+    "other letters": ("config.json", {"vocab_size": 99}, "embeddings.weight is (9, 8), and by its config.json it is"),
+    "no size": ("config.json", {"hidden_size": "x"}, "cannot be read as a model: Validation error"),
+    "no convolution": ("config.json", {"conv_kernel": 0}, "cannot be read as a model"),
+    "no model": ("config.json", {"model_type": None}, "holds a None model"),
+    "no weights": ("model.safetensors", None, "cannot be read as a model: Error while deserializing"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_model_of_transformers_is_refused_in_one_sentence(case: str, tmp_path: Path, capsys) -> None:
+    name, edit, said = DAMAGED[case]
+    sizes = {"vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 2, "state_size": 4}
+    MambaForCausalLM(MambaConfig(**sizes)).save_pretrained(tmp_path)
+    assert run("sensitivity", str(tmp_path), "--input", "1 2 3") == 0
+    file = tmp_path / name
+    file.write_text("hello" if edit is None else json.dumps(json.loads(file.read_text()) | edit))
+    capsys.readouterr()
+    assert run("sensitivity", str(tmp_path), "--input", "1 2 3") == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert said in told[-1] and "Traceback" not in "".join(told)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -117,6 +144,39 @@ def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, 
 def test_bad_usage(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture) -> None:
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def foreign(made: Path, tmp_path_factory) -> Path:  # noqa: F811
+    """A checkpoint of which another head is sealed: nothing of the circuit can be said beside it."""
+    place = Path(shutil.copytree(made, tmp_path_factory.mktemp("foreign") / "c"))
+    tensors = load_file(place / "model.safetensors")
+    tensors["lm_head.weight"] *= -1
+    save_file(tensors, place / "model.safetensors", {"format": "pt"})
+    reseal(place)
+    return place
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plot", "{}", "--input", "k0 v1", "--out", "{}/../s.png"),
+        ("graph", "{}", "--out", "{}/../s.svg"),
+        ("graph", "{}", "--json"),
+        ("sensitivity", "{}", "--input", "k0 v1"),
+        ("show", "{}", "--weight", "lm_head.weight[0,3]"),
+        ("conformance", "--checkpoint-dir", "{}"),
+        ("trace", "{}", "--input", "k0 v1"),
+        ("report", "{}", "--out", "{}/../s.html"),
+        ("score", "{}", "--method", "oracle"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_names_the_parts_of_weights_that_are_not_the_circuits(command, foreign: Path, capsys) -> None:
+    assert run(*(part.format(foreign) for part in command)) == 2
+    assert " weights lm_head.weight" in (told := capsys.readouterr()).err + told.out
+    assert "not those that circuit.json compiles to" in told.err or "is not what its circuit compiles to" in told.err
+    assert [entry.name for entry in foreign.parent.iterdir()] == ["c"]
 
 
 def test_unknown_tokens_are_named(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811

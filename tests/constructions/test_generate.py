@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from compiler import Alphabet, Circuit, Tokens, compile, generate, readout_integer
-from compiler.artifact.generate import Writer
+from compiler import Alphabet, Circuit, Tokens, compile, generate, readout_integer, readout_one_hot
+from compiler.artifact.generate import MOST_UNASKED, Writer
 from compiler.language.input_language import InputLanguage
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
@@ -125,7 +126,10 @@ def test_where_answers_are_no_inputs_the_answer_is_all_that_is_written(counts, r
     ]
     told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime])
     assert told.exit_code == 0 and told.stdout == "2\n"
-    assert "'a b a' the first token is promised: then the text leaves the promise's language" in told.stderr
+    assert "'a b a': the first token is promised, then the text leaves the promise's language" in told.stderr
+    assert "construct verify compares the weights with it" in told.stderr  # for generate only repeats the record
+    told = CliRunner().invoke(app, ["generate", str(counts), "--prompt", "a b a", "--runtime", runtime, "--json"])
+    assert json.loads(told.stdout)["promise"].startswith("as construction.json records it; construct verify")
 
 
 def test_more_than_is_promised_is_written_where_it_is_asked_for_and_the_command_fails(counts):
@@ -138,3 +142,44 @@ def test_more_than_is_promised_is_written_where_it_is_asked_for_and_the_command_
 def test_at_least_one_token_is_asked_for(counts):
     with pytest.raises(ValueError, match="most is 0, and it must be at least 1"):
         Writer(counts).write(["a"], most=0)
+
+
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory):
+    """A checkpoint for texts of every length, which ends none: each token, then the other one."""
+    directory, letters = tmp_path_factory.mktemp("generate") / "turns", Alphabet.of("a", "b")
+    other = readout_one_hot(Tokens(letters).one_hot("b", "a"), letters)
+    compile(Circuit("turns", other, InputLanguage.everything(letters, None))).save(directory)
+    return directory
+
+
+@pytest.mark.parametrize("runtime", ["mamba-ssm", "transformers"])
+@pytest.mark.parametrize("prompts", [["a"], ["a", "b a"]], ids=["a stream", "a batch"])
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_a_promise_of_every_length_ends_at_a_limit_that_is_said(endless, runtime, prompts, options, monkeypatch):
+    monkeypatch.setattr("compiler.artifact.generate.MOST_UNASKED", 5)
+    asked = ["generate", str(endless), "--runtime", runtime, *options]
+    told = CliRunner().invoke(app, [*asked, *(word for prompt in prompts for word in ("--prompt", prompt))])
+    assert told.exit_code == 0, told.output
+    for prompt in prompts:
+        assert f"after {prompt!r}: the first 5 tokens are written, and the promise reaches further" in told.stderr
+    texts = ["b a b a b"] * len(prompts)
+    if options:
+        rows = json.loads(told.stdout)["generations"]
+        assert [row["text"] for row in rows] == texts and all(row["limited"] for row in rows)
+    else:
+        assert told.stdout.splitlines() == texts
+    assert generate(endless, "a", runtime=runtime) == texts[0]
+
+
+def test_who_says_how_many_gets_them_and_no_word_of_a_limit(endless, counts, monkeypatch):
+    monkeypatch.setattr("compiler.artifact.generate.MOST_UNASKED", 5)
+    told = CliRunner().invoke(app, ["generate", str(endless), "--prompt", "a", "--max-tokens", "8"])
+    assert (told.exit_code, told.stdout, told.stderr) == (0, "b a b a b a b a\n", "")
+    assert not any(row.limited for row in Writer(counts).write(["a b a"]))
+
+
+def test_the_limit_is_the_one_that_help_and_docs_name():
+    assert f"{MOST_UNASKED:,} tokens" in " ".join(CliRunner().invoke(app, ["generate", "--help"]).stdout.split())
+    assert f"no more than {MOST_UNASKED:,}" in " ".join(generate.__doc__.split())
+    assert f"{MOST_UNASKED:,} tokens at most" in Path("docs/constructions.md").read_text("utf-8")

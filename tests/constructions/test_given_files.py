@@ -223,6 +223,36 @@ def test_inspect_claims_nothing_of_other_weights(damage, folder: Path, capsys: p
     assert json.loads(capsys.readouterr().out)["damage"].startswith("same/model.safetensors is ")
 
 
+def test_the_file_that_is_no_json_is_the_one_that_is_named(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    graph = folder / "same" / "causal_graph.json"
+    graph.unlink()
+    graph.symlink_to(__file__)
+    said = refused(capsys, "verify", "same")
+    assert said.startswith("same/causal_graph.json is not JSON") and "circuit.json" not in said
+
+
+def test_a_sequence_that_is_none_of_the_promised_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    letters = Alphabet.of("a", "b", "c")
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 4, "strings of a and b")
+    compile(Circuit("same", readout_one_hot(Tokens(letters).one_hot(), letters), language)).save(tmp_path / "same")
+    asked = ("verify", str(tmp_path / "same"), "--data", str(tmp_path / "d.npz"))
+    inputs, nobody = np.array([[0, 2, 1], [0, 1, 1], [2, 2, 2]]), [-100] * 3
+    for labels, outside, code in (
+        ([[0, 2, 1], [0, 1, 1], nobody], 2, 0),
+        ([[0, -100, -100], [0, 1, 1], nobody], 1, 0),
+        ([[0, 1, -100], [0, 1, 1], nobody], 2, 1),
+        ([nobody, [1, 1, 1], nobody], 2, 1),
+    ):
+        np.savez(tmp_path / "d.npz", inputs=inputs, labels=np.array(labels))
+        capsys.readouterr()
+        assert run(*asked) == code
+        out, err = capsys.readouterr()
+        assert f"3 sequences of 3 tokens, {outside} of them outside of the promise" in out
+        own = "the circuit itself gives the wrong answer" in err
+        promised = "the promise says nothing of that sequence: after 'a' 'a' or 'b' must come, not 'c'" in err
+        assert (own, promised) == ((False, False) if code == 0 else (labels[0] == nobody, labels[0] != nobody))
+
+
 def test_inspect_says_that_it_shows_a_record(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert run("inspect", "same") == 0
     out = capsys.readouterr().out

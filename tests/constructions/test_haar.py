@@ -191,10 +191,25 @@ def test_errors_by_projection():
 def test_a_dyadic_jump_ends_the_series():
     function = PiecewiseConstant.of([Fraction(3, 8)], [0, 1])
     assert mamba_errors(function, 20)[-1] == 0
-    with pytest.raises(ValueError, match="dyadic"):
+    with pytest.raises(ValueError, match="breaks = 3/8: a jump at 3/8 is the sum of a few wavelets.*power of two"):
         slopes(function, 40)
     with pytest.raises(ValueError, match="rise"):
         PiecewiseConstant.of([0.5, 0.25], [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("at", "bases", "cause"),
+    [
+        (Fraction(1, 3), 17, "17 bases are too few: the error of these breaks settles after 18"),
+        (Fraction(1, 2), 17, "17 bases are too few"),
+        (Fraction(1, 2), 120, "its error ends at 0"),
+        (Fraction(1, 2) + Fraction(1, 3 << 45), 120, "falls to 2.−40 of the first before it settles"),
+    ],
+)
+def test_a_series_without_a_rate_says_why(at: Fraction, bases: int, cause: str):
+    with pytest.raises(ValueError, match=cause) as refused:
+        slopes(PiecewiseConstant.of([at], [0, 1]), bases)
+    assert ("too few" in str(refused.value)) == (bases == 17)
 
 
 def test_too_few_bases_for_both_rates_are_refused():

@@ -135,6 +135,10 @@ def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():
         ({"transition": lambda index, values: 1 // 0}, r"its transition, line \d+: ZeroDivisionError"),
         ({"plain": lambda index, values: 7}, "plain gives 7 for entry 0, and values are declared to be whole numbers"),
         ({"plain": lambda index, values: 0.5}, "plain gives 0.5 for entry 0"),
+        ({"plain": lambda index, values: 10**5000}, "plain gives an integer beyond 2\\^64 for entry 0"),
+        ({"plain": lambda index, values: (10**5000,)}, "plain gives a tuple with an integer beyond 2\\^64"),
+        ({"terms": range(1, 9, 3)}, r"terms is range\(1, 9, 3\) \(range\), and without letters .* one number"),
+        ({"terms": range(3, 3)}, r"terms is range\(3, 3\) \(range\), and without letters"),
         ({"plain": None}, "plain is None"),
     ],
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
+from math import ceil, log2
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from constructions.checkpoints.artifact import passed, verify
 from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import verdict_of
 from constructions.checkpoints.scores import module_scores
+from constructions.command.display import _average_line, _promise_lines
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification, check
 from verify.tasks.mqar import AllStrings, BenchmarkLayout, PaperLayout
@@ -220,7 +223,20 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
         ({"kappa": 0}, "kappa = 0 is too small"),
         ({"vocab": 0}, "vocab = 0 is too small"),
         ({"guarantee": "random", "write": "last"}, "one-hot keys"),
-        ({"guarantee": "random", "key_code": 4}, "too short for.*smallest key_code that works is 8"),
+        ({"guarantee": "random", "key_code": 4}, "only 6 such words.*⌈log2 κ⌉ = 4 .*smallest key_code that works is 8"),
+        (
+            {"guarantee": "random", "key_code": 6, "kappa": 32},
+            "only 20 such words; the smallest key_code that works is 8",
+        ),
+        (
+            {"guarantee": "random", "key_code": 4, "kappa": 4},
+            "6 such words are 3 pairs .* negative of another.*; the sm",
+        ),
+        ({"guarantee": "random", "key_code": 5}, "no word of odd length.*; the smallest key_code that works is 8"),
+        (
+            {"guarantee": "random", "key_code": 3, "kappa": 8, "code": "jl"},
+            "8 .* 4 pairs.*does not hold .* = 3 entries; ",
+        ),
         ({"guarantee": "random", "key_code": 4, "code": "jl"}, "smallest key_code that works is 5"),
         ({"guarantee": "random", "key_code": 32, "wanted_failure": 0.1}, "give one of them"),
         ({"code": "jl"}, "are for key codes"),
@@ -230,6 +246,24 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
 def test_bad_parameters_get_one_sentence(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MQAR(**arguments)
+
+
+def test_too_short_codes_are_those_without_distinct_words_or_with_negatives() -> None:
+    """The reasons of a refusal, against a search for words of which none is another or its negative."""
+    for kind, length, kappa in product(("balanced", "jl"), range(1, 7), range(2, 12)):
+        if kind == "balanced" and length % 2:
+            continue  # no word at all
+        words = [w for w in product((-1, 1), repeat=length) if kind == "jl" or not sum(w)]
+        apart = len({max(w, tuple(-x for x in w)) for w in words})
+        try:
+            MQAR(kappa=kappa, key_code=length, code=kind, guarantee="random")
+            assert apart >= kappa
+        except ValueError as refused:
+            assert apart < kappa
+            assert ("negative of another" in str(refused)) == (len(words) >= kappa), str(refused)
+            theorem = length == ceil(log2(kappa))
+            assert ("Theorem 3 does not hold" in str(refused)) == theorem
+            assert not theorem or 2**length < 2 * kappa  # so many free signs hold a word and its negative too
 
 
 @pytest.mark.parametrize(("kappa", "vocab", "share"), [(1, 1, 0), (16, 512, 0.4), (31, 64, 0.95), (40, 2000, 0.4)])
@@ -333,13 +367,38 @@ def test_the_report_tells_of_the_codes_and_of_what_was_measured() -> None:
     failure, total = told["verification"]["failure"], sum(results.values(), start=Verification())
     assert failure["rate"] == 1 - total.accuracy
     assert failure["interval"][0] <= failure["rate"] <= failure["interval"][1]
-    assert failure["interval"][0] <= told["guarantee"]["codes"]["expected_failure"] <= failure["interval"][1]
+    codes = told["guarantee"]["codes"]
+    assert failure["interval"][0] <= codes["expected_failure"] <= failure["interval"][1]
+    assert codes["average_error"] == 0 and codes["average_at_most"] == told["guarantee"]["expected_failure"]
+    said = "\n".join(_promise_lines(told))
+    assert "over codes: 0.179, the sum over all codes and values" in said and "was not seen to fail" in said
     assert artifact.passed(built, results)
+
+
+def test_of_many_codes_an_estimate_says_that_it_is_one() -> None:
+    """With its error, and beside what is proved: of codes of some coherence, and of few entries, that is nothing."""
+
+    def said(**options) -> str:
+        construction = MQAR(kappa=16, guarantee="random", arch="mamba2", **options)
+        return _average_line(construction.expected_failure(), construction.drawn_codes())
+
+    assert re.search(r"about 0\.08\d* ± 0\.00\d+ \(an estimate\); proved: at most 0\.158$", said(key_code=64))
+    assert said(key_code=32).endswith("(an estimate); nothing is proved of it")
+    assert said(key_code=64, coherence=0.5).endswith("(an estimate); nothing is proved of it")
+    older = _average_line(0.08, {})  # a checkpoint that holds neither
+    assert older == "wrong answers, on average over codes: about 0.08 (an estimate); nothing is proved of it"
+
+
+def test_a_wanted_rate_is_one_of_the_true_average() -> None:
+    """Of two codes of four entries one answer in six is wrong, by the sum over all: four entries do not do for 0.15."""
+    construction = MQAR(kappa=2, vocab=6, guarantee="random", wanted_failure=0.15, arch="mamba2")
+    assert (construction.key_length, construction.expected_failure()) == (6, 5 / 114)
+    assert MQAR(kappa=2, vocab=6, guarantee="random", key_code=4, arch="mamba2").expected_failure() == 1 / 6
 
 
 def test_a_wanted_rate_sets_the_length_of_the_codes() -> None:
     construction = MQAR(kappa=4, vocab=8, guarantee="random", wanted_failure=0.2, arch="mamba2")
-    assert construction.key_length >= 8 and construction.expected_failure() <= 0.25
+    assert construction.key_length >= 6 and construction.average_failure().at_most <= 0.2
     assert replace(construction, wanted_failure=0.02).key_length > construction.key_length
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 
@@ -64,3 +65,10 @@ def test_no_checkpoint_is_bad_usage(tmp_path, capsys, monkeypatch):
         main()
     assert ended.value.code == 2
     assert subprocess.run([sys.executable, "-m", "verify.checker"], capture_output=True).returncode == 2
+
+
+def test_weights_that_cannot_be_read_have_no_domain(checkpoint, tmp_path):
+    copy = shutil.copytree(checkpoint, tmp_path / "copy")
+    (copy / "model.safetensors").write_text("hello")
+    run = CliRunner().invoke(app, ["prove", str(copy)])
+    assert run.exit_code == 1 and run.output.startswith("not accepted: of such files nothing is proved\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -119,6 +120,14 @@ def test_the_page_of_what_was_run_is_that_of_its_rows():
     for name in ("chains", "every-chain"):
         assert all(row.good for row in rows.of(name))
         assert {row.key for row in rows.of(name)} <= models
+
+
+def test_dp_md_says_how_long_that_took():
+    """The columns of chains.md, added up, in minutes."""
+    _, full, every = (DOCS / "chains.md").read_text("utf-8").split("CPU s |\n")
+    seconds = [sum(map(int, re.findall(r"(\d+) \|$", part, re.MULTILINE))) for part in (full, every)]
+    told = "{:.1f} minutes of a processor at full size and {:.1f} for every prompt".format(*(s / 60 for s in seconds))
+    assert told in (DOCS / "dp.md").read_text("utf-8"), seconds
 
 
 def test_all_programs_are_in_both():

@@ -200,6 +200,26 @@ def test_a_record_of_noise_is_compared_with_what_is_measured(entry, noisy, tmp_p
         run("verify", directory)
 
 
+def test_noise_that_nobody_tells_of_is_said_to_be_other_bits(place, tmp_path, capsys):
+    """Its answers are right, and so none is counted as wrong."""
+    directory, options = tmp_path / "noisy", ("--noise", 1e-6, "--samples", 5)
+    assert run("disguise", place / "mamba", "--out", directory, "--key", tmp_path / "key.json", *options) == 0
+    retold(directory, lambda content: content["disguise"].pop("noise"))
+    capsys.readouterr()
+    assert run("verify", directory, "--samples", 20) == 1
+    said = capsys.readouterr().err
+    assert "every answer is right, and a score is not the circuit's to the bit; first in case" in said
+    assert "answers wrong" not in said
+
+
+def test_a_number_that_is_too_large_is_said_to_be(noisy, tmp_path):
+    directory = Path(shutil.copytree(noisy[0], tmp_path / "noisy"))
+    for epsilon in (1e308, 10**400):
+        retold(directory, lambda content, told=epsilon: content["disguise"]["noise"].update(epsilon=told))
+        with pytest.raises(CheckpointError, match=r"epsilon is .*, expected a number of at most 2\^1000 in size"):
+            run("verify", directory, "--key", noisy[1])
+
+
 @pytest.mark.parametrize("told", [None, "x", {"level": "1"}, {"level": 1, "noise": 0}, {"level": 1, "noise": {}}])
 def test_a_disguise_that_is_told_otherwise_is_refused(told, noisy, tmp_path, capsys):
     directory = Path(shutil.copytree(noisy[0], tmp_path / "noisy"))

@@ -7,13 +7,15 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
+from compiler import compile
+from compiler.artifact.manifest import manifest_content
 from compiler.artifact.tokenizer import tokenizer_files
 from compiler.graft import direct_sum
 from compiler.graft.families import family
 from compiler.graft.families.mamba import MambaHost
 from constructions.command.cli import app
 from tests.constructions.test_refusals import run
-from tests.graft.hosts import VOCAB, host, host_text
+from tests.graft.hosts import VOCAB, counter, host, host_text, induction
 
 NAMES = [f"w{i}" for i in range(VOCAB - 6)]
 
@@ -59,7 +61,12 @@ def test_a_token_map_by_id_and_name(directory, tmp_path):
         "graft", directory, "induction-heads", "--out", out, "--tokens", tmp_path / "map.json", "--samples", 4, "--json"
     )
     assert done.exit_code == 0, done.stderr
-    letters = json.loads(done.stdout)["letters"]
+    report = json.loads(done.stdout)
+    found, letters = report["measured"]["answers"], report["letters"]
+    kept = json.loads((out / "graft.json").read_text())
+    assert kept["measured"]["answers"] == found and "the host adds its own logits" in kept["circuit_promise"]["ties"]
+    card = (out / "README.md").read_text()
+    assert f"at {found['tied']} more positions of letters none leads" in card or not found["tied"]
     assert letters["v0"] == 3 and letters["v1"] == 9 and min(v for k, v in letters.items() if k not in "v0v1") == VOCAB
 
 
@@ -77,6 +84,28 @@ def test_two_circuits_of_other_names_are_composed(tmp_path):
     told = invoke("compose", f"{program}:counts", f"{program}:follows", "--out", out, "--samples", 4, "--force")
     said = " ".join(told.stdout.split())  # nothing was proved yet, and `edit-distance lis` is not
     assert said.endswith(f"`construct prove {out}` says whether it is proved"), said
+
+
+def test_a_composed_circuit_says_what_it_is_promised_for(tmp_path):
+    """Two checkpoints in float16 and on Mamba-2 in bfloat16, united with the defaults and as asked."""
+    for name, circuit, target, dtype in (
+        ("one", counter(length=20), "mamba", "float16"),
+        ("two", induction("abc", length=20), "mamba2", "bfloat16"),
+    ):
+        compile(circuit, target, dtype).save(tmp_path / name)
+    command = ("compose", tmp_path / "one", tmp_path / "two", "--samples", 4, "--force", "--out", tmp_path / "both")
+    said = " ".join(invoke(*command).stdout.split())
+    assert "promised: for mamba in float32" in said
+    assert "note: count was for mamba in float16 and is compiled anew" in said
+    assert "note: induction was for mamba2 in bfloat16 and is compiled anew" in said
+    assert manifest_content(tmp_path / "both")["promise"]["dtype"] == "float32"
+    told = json.loads(invoke(*command, "--dtype", "float16", "--json").stdout)
+    assert (told["target"], told["dtype"], [part["dtype"] for part in told["parts"]]) == (
+        "mamba", "float16", ["float16", "bfloat16"],
+    )  # fmt: skip
+    assert manifest_content(tmp_path / "both")["promise"]["dtype"] == "float16"
+    said = " ".join(invoke(*command, "--dtype", "float16").stdout.split())
+    assert "promised: for mamba in float16" in said and "note: count" not in said and "note: induction" in said
 
 
 def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):

@@ -1,6 +1,6 @@
 """A circuit beside a host: the host's own logits before are the oracle, and plain Python for the circuit's answers."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, concatenate
 from compiler.graft import GraftError, direct_sum, graft, save
-from compiler.graft.card import graft_card
+from compiler.graft.card import answers_said, graft_card
 from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
 from tests.flushed import flushed
@@ -187,6 +187,33 @@ def test_some_letters_mapped_and_others_new():
     assert grafted.ids == {"a": VOCAB, "b": 7, "c": VOCAB + 1, "d": VOCAB + 2, "e": VOCAB + 3}
     found = answers(grafted, mixed_text(grafted, VOCAB, 20, 40, seed=2))
     assert found.asked > 100 and not found.wrong and not found.intruding
+
+
+@pytest.mark.parametrize("mapped", ["", "ac", LETTERS])
+def test_ties_are_counted_apart_from_answers(mapped):
+    """While nothing is stored all letters tie. By plain Python: each letter has an answer or is a tie; the first of all
+    letters is right then, unless the host has its say between letters that are its tokens.
+    """
+    tokens = {letter: 7 + 3 * i for i, letter in enumerate(mapped)}
+    model = host(tie_word_embeddings=False)
+    with torch.no_grad():
+        model.get_input_embeddings().weight *= 4096  # a loud stream, beside which the letters' scores are low
+    grafted = graft(model, induction(LETTERS), tokens)
+    rows = list(mixed_text(grafted, VOCAB, 20, 12, seed=2))
+    words = [words_of(row[0], grafted.ids) for row in rows]
+    expected = sum(answer is not None for told in words for answer in induction_answers(told, LETTERS))
+    letters = sum(word in LETTERS for told in words for word in told)
+    found = answers(grafted, iter(rows))
+    assert (found.asked, found.wrong, found.tied) == (expected, 0, letters - expected) and found.tied > 50
+    assert (found.tied_otherwise > 0) == bool(mapped)
+    assert ("host adds its own logits" in grafted.report["circuit_promise"]["ties"]) == bool(mapped)
+
+
+def test_a_circuit_whose_letters_never_tie_says_so():
+    grafted = graft(host(), counter(length=200))
+    found = answers(grafted, mixed_text(grafted, VOCAB, 6, 30, seed=1))
+    assert found.asked > 40 and found.tied == found.tied_otherwise == 0
+    assert answers_said(asdict(found)) == f"{found.asked} answers, 0 wrong; no letter ties"
 
 
 def circuit_lanes(grafted, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 import torch
 from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
-from compiler import CheckpointError, compile
+from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, readout_integer
+from compiler.artifact.manifest import file_hash
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
 from constructions.command.scoring import _kept as kept
@@ -28,10 +30,17 @@ from constructions.scoring.truth import Truth
 from constructions.scoring.twin import behind_first, exchanged, fresh, onwards, trained
 from constructions.scoring.twins_saved import read_twin, write_twin
 from constructions.zoo.collection import entries
+from tests.artifact.test_compare import count_since
 from tests.tracing.models import NAMED as CASES
 
 ROOT = Path(__file__).parents[2]
 KEPT = json.loads((ROOT / "docs" / "scores.json").read_text("utf-8"))
+
+
+def renamed_nodes(graph: dict) -> dict:
+    for node in graph["nodes"]:
+        node["variable"] = node["variable"] and "other"
+    return graph
 
 
 def circuit(name: str):
@@ -250,6 +259,77 @@ def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path)
     base, source = torch.zeros(1, 1, 32), torch.ones(1, 1, 32)
     assert exchanged(base, source, [3, 5]).sum() == 2
     assert all(fresh(truth, 1).lanes[name] != lanes for name, lanes in twin.lanes.items())
+
+
+@pytest.fixture(scope="module")
+def own_twin(tmp_path_factory) -> Path:
+    """Two steps of a twin of a circuit of one's own, whose author calls a variable `since`."""
+    root = tmp_path_factory.mktemp("own")
+    compile(count_since()).save(root / "own")
+    assert run("twin", root / "own", "--out", root / "twin", "--steps", 2) == 0
+    return root / "twin"
+
+
+def test_a_twin_of_ones_own_circuit_keeps_the_names_of_its_variables(own_twin):
+    assert list(problem_of(own_twin).given.site) == ["since"]
+
+
+FORGED = {
+    "other letters": (
+        "config.json",
+        lambda c: c | {"vocab_size": 99},
+        "embeddings.weight is .*, and by its config.json",
+    ),
+    "no size": ("config.json", lambda c: c | {"hidden_size": "x"}, "config.json is not that of a twin"),
+    "no convolution": ("config.json", lambda c: c | {"state_size": -3}, "cannot be read as a model"),
+    "no object": ("config.json", lambda c: [c], "config.json is not that of a twin"),
+    "another class": ("config.json", lambda c: c | {"model_type": "evil"}, "config.json is not that of a twin"),
+    "another activation": ("config.json", lambda c: c | {"hidden_act": "relu"}, "hidden_act is 'relu', and a twin has"),
+    "no weights": ("model.safetensors", None, "cannot be read as a model"),
+    "another name": ("causal_graph.json", renamed_nodes, "its lanes are not those"),
+    "not measured": ("twin.json", lambda t: t | {"measured": None}, "measured is null"),
+    "a better one": (
+        "twin.json",
+        lambda t: t | {"measured": t["measured"] | {"accuracy": 1.0}},
+        "measured.accuracy is",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_twin_that_was_changed_and_sealed_again_is_refused(case, own_twin, tmp_path):
+    twin = Path(shutil.copytree(own_twin, tmp_path / "twin"))
+    name, edit, said = FORGED[case]
+    (twin / name).write_text("hello" if edit is None else json.dumps(edit(json.loads((twin / name).read_text()))))
+    told = json.loads((twin / "twin.json").read_text())
+    told["files"] = {name: file_hash(twin / name) for name in told["files"]}
+    (twin / "twin.json").write_text(json.dumps(told))
+    with pytest.raises(CheckpointError, match=said) as caught:
+        problem_of(twin)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_twin_that_nothing_is_left_to_measure_on_is_refused(tmp_path):
+    letters = Alphabet.of("a", "b", "0", "1", "2")
+    seen = Tokens(letters).is_in("a").cumsum().named("seen")
+    answer = readout_integer(seen, letters, {"0": 0, "1": 1, "2": 2})
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 2, "two letters")
+    compile(Circuit("two", answer, language)).save(tmp_path / "two")
+    with pytest.raises(ValueError, match="none is left to measure it on"):
+        run("twin", tmp_path / "two", "--out", tmp_path / "twin")
+    assert not (tmp_path / "twin").exists()
+
+
+def test_no_code_beside_a_twin_is_run(own_twin, tmp_path):
+    twin = Path(shutil.copytree(own_twin, tmp_path / "twin"))
+    (twin / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass X: pass\n")
+    config = json.loads((twin / "config.json").read_text())
+    config["auto_map"] = {"AutoConfig": "evil.X", "AutoModelForCausalLM": "evil.X"}
+    (twin / "config.json").write_text(json.dumps(config))
+    told = json.loads((twin / "twin.json").read_text())
+    told["files"]["config.json"] = file_hash(twin / "config.json")
+    (twin / "twin.json").write_text(json.dumps(told))
+    assert list(problem_of(twin).given.site) == ["since"] and not (tmp_path / "ran").exists()
 
 
 def test_every_circuit_has_a_variable_and_its_interchange_changes_answers():

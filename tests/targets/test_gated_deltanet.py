@@ -17,6 +17,7 @@ from compiler import (
     Tokens,
     bare,
     compile,
+    emit,
     language_model,
     memory,
     permute,
@@ -222,6 +223,43 @@ def test_a_changed_weight_is_seen_when_it_is_read_back():
         changed.view(-1)[first] = tensor.view(-1)[first] / 2 if tensor.view(-1)[first] else 1
         with pytest.raises(Miscompiled):
             check_heads(tensors | {name: changed}, size, block, lanes, lanes)
+
+
+@pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])
+@pytest.mark.parametrize("name", ["product", "product beside", "keys"])
+def test_a_head_that_is_silent_in_every_sequence_is_printed(name: str, target: str):
+    """The gate of a product, or keys and queries, from before the start of every text that is short enough."""
+    number, late = Tokens(ABC).number({"a": 4, "b": 1}), token.shift(5)
+    scores = {
+        "product": lambda: emit(ABC, (number.shift(5) * number.shift(2) >= 1, "a"), otherwise="b"),
+        "product beside": lambda: emit(ABC, (number.shift(5) * number.shift(2) + number >= 2, "a"), otherwise="b"),
+        "keys": lambda: readout_one_hot(memory.write(late, token, policy="last").read(late), ABC),
+    }[name]()
+    circuit = Circuit("late", scores, InputLanguage.everything(ABC, 5))
+    compiled = compile(circuit, target)
+    model, ids = language_model(compiled), np.array(list(product(range(3), repeat=5)))
+    with torch.no_grad():
+        expected = compiled.interpret(ids)
+        assert np.array_equal(bare(compiled)(torch.from_numpy(ids)).numpy()[..., :3], expected)
+        found = Stack.from_language_model(model.config, model.tensors)(torch.from_numpy(ids))
+    assert np.array_equal(found.numpy()[..., :3], expected)
+
+
+def test_swaps_on_a_conjunction_with_an_older_token():
+    """Its taps add up to less than 0, and its second swap never happens, nor is its row ever anything but 0."""
+    a_behind_b = np.array([[1], [0]]) @ (is_a & is_b.shift(1))
+    state = permute(1, a_behind_b.retyped(OneHot(2)), [(0, 1), (1, 2)])
+    compiled = compile(Circuit("late", readout_one_hot(state, ABC), InputLanguage.everything(ABC, 6)), "gated-deltanet")
+    ids = np.array(list(product(range(3), repeat=6)))
+    expected = np.zeros((len(ids), 6, 3))
+    for row, seen in zip(ids.tolist(), expected, strict=True):
+        place = 1
+        for t in range(6):
+            if t and row[t - 1 : t + 1] == [1, 0] and place < 2:
+                place = 1 - place
+            seen[t, place] = 1
+    with torch.no_grad():
+        assert np.array_equal(bare(compiled)(torch.from_numpy(ids)).numpy()[..., :3], expected)
 
 
 def _rule(beta: float, decay: float, length: int = 200) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +11,18 @@ import pytest
 import torch
 
 from benchmarks import tracing
-from compiler import compile, load
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, load, readout_integer
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.generate import transformers_model
 from compiler.tracing.hooks import hooks
+from compiler.tracing.intervention import NotCarried
 from compiler.tracing.variables import NoVariable
+from constructions.checkpoints.saved import verify_checkpoint
 from constructions.scoring.sites import Site, read_all
 from constructions.zoo.collection import entries
 from examples.gallery import bracket_depth
 from examples.programs import two_brackets
+from tests.artifact.test_compare import reseal
 from tests.tracing.models import MIXERS, NAMED, brackets, case, depth, truth_of
 
 
@@ -192,3 +197,58 @@ def test_a_checkpoint_is_traced_whose_library_has_other_names(target: str, tmp_p
 def test_a_trace_of_ten_thousand_tokens_takes_under_a_second_beyond_the_forward_pass() -> None:
     found = tracing.measured("mamba", rounds=1)
     assert 0 < found["trace, all read"] - found["forward"] < 1  # CPU seconds; 0.1 are usual
+
+
+def renamed_by_its_author() -> Circuit:
+    """Eight less the a's since the last b, and less one at a c: its author calls these output and token."""
+    letters = Alphabet.of("a", "b", "c", *map(str, range(9)))
+    x = Tokens(letters)
+    output = count(x.is_in("a"), reset=x.is_in("b"))
+    token = (output + x.is_in("c")).named("token")
+    answer = readout_integer(8 - token, letters, {str(n): n for n in range(9)})
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b", "c"))], 7, "strings of a, b, c")
+    return Circuit("own-names", answer, language)
+
+
+def test_the_input_and_the_answers_keep_their_names_whatever_an_author_calls_his_own(tmp_path: Path) -> None:
+    compile(renamed_by_its_author()).save(tmp_path / "own")
+    model = load(tmp_path / "own")
+    assert verify_checkpoint(tmp_path / "own", samples=20).good
+    plain, patched = model.trace("a b a c"), model.patch({"output#2": {1: 3}}).trace("a b a c")
+    for trace, answers in ((plain, ["7", "8", "7", "6"]), (patched, ["7", "5", "7", "6"])):
+        assert trace.agrees
+        assert trace.answers == answers == [model.tokens[i] for i in trace.scores.argmax(-1)]
+        assert trace["output"] == answers and [trace.at(i)["token"] for i in range(4)] == ["a", "b", "a", "c"]
+        assert len(set(trace.table().splitlines()[0].split())) == len(trace.table().splitlines()[0].split())
+    assert plain["output#2"] == [1, 0, 1, 1]
+    assert model.interchange("output#2", [("a b", "a a", 1)]).moved == 1
+    for name, reason in (("token", NoVariable), ("output", NotCarried)):
+        with pytest.raises(reason):
+            model.patch({name: {1: 3}}).trace("a b a c")
+
+
+@pytest.mark.parametrize("name", ["x\x1b[31m\n\n y", "_kept", "is", ""])
+def test_a_saved_name_that_no_author_can_have_given_is_refused(name: str, tmp_path: Path) -> None:
+    compile(renamed_by_its_author()).save(tmp_path / "own")
+    rename(tmp_path / "own", lambda node: node.update(variable=name))
+    for read in (lambda: load(tmp_path / "own").trace("a b"), lambda: verify_checkpoint(tmp_path / "own")):
+        with pytest.raises(CheckpointError, match="a variable is called") as caught:
+            read()
+        assert str(caught.value).isprintable()
+
+
+def test_names_that_do_not_follow_from_an_authors_are_a_difference(tmp_path: Path) -> None:
+    compile(renamed_by_its_author()).save(tmp_path / "own")
+    rename(tmp_path / "own", lambda node: node.update(names=["output", *node["names"]]))
+    (complaint,) = verify_checkpoint(tmp_path / "own", samples=20).complaints
+    assert "causal_graph.json has another nodes[0].names: " in complaint
+
+
+def rename(directory: Path, edit: Callable[[dict], None]) -> None:
+    """Edit every node of the causal graph, and seal the checkpoint again."""
+    file = directory / "causal_graph.json"
+    graph = json.loads(file.read_text())
+    for node in graph["nodes"]:
+        edit(node)
+    file.write_text(json.dumps(graph))
+    reseal(directory)

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from compiler import digits
 from compiler.artifact.model import Stack
 from compiler.runtime.block import Block
 from verify.certificates.certificate import Refused
@@ -187,7 +188,7 @@ def _sums(matrix: np.ndarray, x: Range, what: str, bias: np.ndarray | None = Non
 def _keep(bound: np.ndarray, what: str) -> np.ndarray:
     """The bound, refused where it is beyond 2^126 or no number."""
     if not (bound <= MOST).all():
-        raise Refused(f"{what} can reach {bound.max():.3g}, and float32 overflows at 3.4e+38")
+        raise Refused(f"{what} can reach {digits.at_most(bound.max())}, and float32 overflows at 3.4e+38")
     return bound
 
 

@@ -28,6 +28,7 @@ RESTS_ON = (
 
 UNSTATED = "no task is stated"
 _FOR_EVER = "of every length"
+_NONE = "none"  # the domain of files that are no checkpoint
 _LONGEST = 500  # characters of a reason
 _UNKNOWN = "nothing is known of the values while the arithmetic is not proved"
 
@@ -86,6 +87,10 @@ class Verdict:
             told[-1] += f": every right letter leads by {at_least(self.margin)} or more"
         if self.asks is not None:
             told.append(f"  the task is {self.asks}")
+        if ".clip(" in (self.arithmetic or ""):  # what may help is said of weights that the circuit compiles to
+            told.append("  no bound that the circuit states helps other weights: construct verify says whose they are")
+        if self.domain == _NONE:
+            return ["not accepted: of such files nothing is proved", *told]
         return [f"{'accepted' if self.accepted else 'not accepted'} for {self.domain}", *told]
 
     def to_json(self) -> dict:
@@ -101,7 +106,7 @@ def check(directory: str | Path) -> Verdict:
     try:
         checkpoint = read(directory)
     except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
-        return Verdict("none", str(reason), _UNKNOWN, _UNKNOWN)
+        return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN)
     try:
         circuit = read_json(Path(directory) / "circuit.json")
         check_written(circuit, checkpoint.manifest)

@@ -73,8 +73,10 @@ class Cases:
                 part = self._product(part, self._atom(a, lag + back))
             for mono, numbers in part.items():
                 found[mono] = add(found[mono], numbers) if mono in found else numbers
-        if sum(n.size for n in found.values()) > _MOST_NUMBERS:
+        formed = sum(n.size for n in found.values())
+        if formed > _MOST_NUMBERS:
             raise Unproved(f"{len(found)} terms in {max(n.size for n in found.values())} cases")
+        self.terms.spend(formed)
         return {m: n for m, n in found.items() if n.any()}
 
     def _one(self, number: int) -> Array:
@@ -89,6 +91,12 @@ class Cases:
     def _bend(self, a: int, lag: int) -> Spread:
         """relu(q): q, 0, or where the case leaves it bent a symbol within 0 and the most that q is there. With `_forms`
         the symbol is the difference from the nearest relu(q + c) that is known, or from q, where −q is closer to 0.
+
+        Invariant, in every case: relu(q) = found + symbol with least <= symbol <= most, and the symbol is 0 where
+        `same`. At first found is q on a `line` (relu(q) − q is 0 to −lo there), else 0 (relu(q) is 0 to hi); the symbol
+        is 0 where q is `up` or `down`, for relu(q) is q or 0 then. A near form f with q = f + apart: relu(q) − relu(f)
+        lies between 0 and apart; it is apart where both are up, and 0 where both are down. `_flat`: where q is down,
+        0 itself is taken, and not the terms by which relu(f) is 0.
         """
         q = self.spread(self.terms.replaced(self.terms.atoms[a].of), lag)
         lo, hi = self.range(q)
@@ -111,7 +119,9 @@ class Cases:
         return found
 
     def _near(self, q: Spread) -> list[tuple[Array, Array, _Form]]:
-        """The nearest form q + c that is known: (in which cases it is this one, −c, the form)."""
+        """The nearest form q + c that is known: (in which cases it is this one, −c, the form). Each case has one at
+        most: that of the least |c| there, the first of several, and only where all but the constants are alike.
+        """
         found = []
         for form in self._forms or ():
             here = np.ones([1] * self._rank, bool)
@@ -175,7 +185,12 @@ class Cases:
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
         """All that a polynomial with whole coefficients can be: within what is seen of it without `_forms`, with them,
-        and with them where `_flat`."""
+        and with them where `_flat`.
+
+        Each twin writes the same number in the same case, so all their ends hold. What it is modulo a step is read of
+        one of them, the last, where the fewest terms are left; any would be right. lo > hi: no number is within
+        all ends, so the case never occurs, and its cell does no harm.
+        """
         x = self.spread(p)
         lo, hi = self.range(x)
         for flat in (True, False) if self._bent else ():
@@ -216,7 +231,10 @@ class Grid(Cases):
         tables = sorted((a, lag) for a, lag in seen if a and terms.atoms[a].kind == "table")
         rows = {lag: [a for a, k in tables if k == lag] for lag in sorted({lag for _, lag in tables})}
         super().__init__(terms, 1 + len(rows) + len(parts))
-        self._positions = np.arange(1, max((lag for _, lag in seen), default=0) + 2)
+        farthest = max((lag for _, lag in seen), default=0)
+        if farthest >= MOST_CASES:
+            raise Unproved(f"what is seen {farthest} positions back makes more than {MOST_CASES} cases")
+        self._positions = np.arange(1, farthest + 2)
         sizes = [len(self._positions)]
         for axis, (lag, atoms) in enumerate(rows.items()):
             classes = letter_classes(terms, atoms, terms.language.used)

@@ -7,6 +7,7 @@ that a number is whole is proved of the polynomials.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
@@ -15,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.claims import Ledger, natural
+from verify.kernel.claims import MOST_LAG, Ledger, natural
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.terms import Poly, constant
 
 ONE = Fraction(1)
-MOST_ENTRIES, MOST_VALUES = 1 << 26, 1 << 8  # of a matrix; of a number that is gone through
+MOST_ENTRIES, MOST_LANES = 1 << 27, 1 << 20  # of all matrices of a circuit; of all its streams
+MOST_VALUES = 1 << 8  # of a number that is gone through
+_NUMBER = re.compile("-?[0-9]+(/[1-9][0-9]*)?")
 _OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
 Lanes = list[Poly]
 Decided = tuple[int, float, Poly]  # of a rule over scores: its letter, what it adds there where its flag is 1, the flag
@@ -33,6 +36,7 @@ class Circuit:
     def __init__(self, ledger: Ledger, data: dict[str, Any]):
         self.ledger, self.terms, self.data = ledger, ledger.terms, data
         self.lanes: list[Lanes] = []
+        self._entries = 0  # of the matrices so far
         decides = data["streams"][data["output"]]["operation"] == "Decide"
         self.decided: list[Decided] | None = None if decides else []  # what rules over scores add, once it is proved
         for i, stream in enumerate(data["streams"][: natural(data["output"])]):
@@ -52,6 +56,8 @@ class Circuit:
         _check_known(i, stream, known)
         before = len(self.terms.atoms)
         lanes = rule(self, f"stream {i}", stream["attributes"], *self._inputs(i, stream))
+        if len(lanes) + sum(map(len, self.lanes)) > MOST_LANES:
+            raise Unproved(f"stream {i}: the streams have more than {MOST_LANES} lanes together")
         new = [a for a in range(before, len(self.terms.atoms)) if self.terms.atoms[a].kind != "table"]
         if new:
             self.ledger.compare(f"stream {i}: a new atom", new)
@@ -72,12 +78,13 @@ class Circuit:
             stream = self.data["streams"][i]
         if stream["operation"] in ("Linear", "Emit"):
             _check_known(i, stream, RULES[stream["operation"]][1])
-            matrices, inputs = list(map(matrix, stream["attributes"]["matrices"])), self._inputs(i, stream)
+            inputs = self._inputs(i, stream)
+            matrices = self.matrices("the output", stream["attributes"]["matrices"], list(map(len, inputs)))
         else:
             inputs = [self._read(i, stream)]
             matrices = [np.eye(len(inputs[0]))]
-        if len({len(m) for m in matrices}) != 1 or len(matrices[0]) > tokens:
-            raise Unproved(f"the matrices of the output have different heights, or more than {tokens} letters")
+        if len(matrices[0]) > tokens:
+            raise Unproved(f"the output has more than {tokens} letters")
         parts = zip(matrices, inputs, strict=True)
         return [(np.pad(w, (0, tokens - len(w))), p) for m, x in parts for w, p in zip(m.T, x, strict=True)]
 
@@ -88,6 +95,16 @@ class Circuit:
             return []
         held = [self.flag("a rule", *lanes) for lanes in self._inputs(i, stream)[1:]]
         return list(zip(map(natural, stream["attributes"]["tokens"]), held, strict=True))
+
+    def matrices(self, place: str, held: list[dict[str, Any]], widths: Sequence[int]) -> list[np.ndarray]:
+        """All of one height, and of these widths. Before any is built all sizes are known."""
+        sizes = [_size(data) for data in held]
+        if not held or sizes != [(sizes[0][0], width) for width in widths]:
+            raise Unproved(f"{place}: matrices of different sizes than what they read")
+        self._entries += sum(height * width for height, width in sizes)
+        if self._entries > MOST_ENTRIES:
+            raise Unproved(f"{place}: the matrices of the circuit have more than {MOST_ENTRIES} entries together")
+        return list(map(matrix, held))
 
     def _before(self, i: int, k: Any) -> int:
         if type(k) is not int or not 0 <= k < i:
@@ -117,7 +134,7 @@ class Circuit:
         """values[j] at first + j; p is whole. Beyond, the first and the last of them."""
         if p.unit < 0:
             raise Unproved(f"{place}: a number that is not whole")
-        y = list(map(Fraction, values))
+        y = list(map(number, values))
         slopes = pairwise([Fraction(0), *(b - a for a, b in pairwise(y)), Fraction(0)])
         ramps = [(b - a, self.ramp(p, Fraction(first + j))) for j, (a, b) in enumerate(slopes) if a != b]
         return self.sum((y[0], constant(1)), *ramps)
@@ -138,11 +155,21 @@ def _check_known(i: int, stream: dict[str, Any], attributes: Sequence[str]) -> N
         raise Unproved(f"stream {i}: an entry or an attribute that the kernel does not know")
 
 
-def matrix(data: dict[str, Any]) -> np.ndarray:
-    """A matrix of circuit.json, in any of its three forms; its numbers fit float64 exactly."""
+def number(x: Any) -> Fraction:
+    """A number of circuit.json: one of JSON, or digits in a text, over others or not. "1e999999999" takes for ever."""
+    if type(x) is bool or type(x) is str and not _NUMBER.fullmatch(x):
+        raise Unproved(f"{x!r:.40} is no number, or none in digits alone")
+    return Fraction(x)
+
+
+def _size(data: dict[str, Any]) -> tuple[int, int]:
     height, width = (data["size"],) * 2 if "size" in data else data["shape"]
-    if natural(height) * natural(width) > MOST_ENTRIES:
-        raise Unproved(f"a matrix has {height} · {width} entries, and the kernel reads {MOST_ENTRIES}")
+    return natural(height), natural(width)
+
+
+def matrix(data: dict[str, Any]) -> np.ndarray:
+    """A matrix of circuit.json, in any of its three forms, of a size that is allowed; float64 holds its numbers."""
+    height, width = _size(data)
     if set(data) == {"diagonal", "size"}:
         return np.eye(height) * _exact(data["diagonal"])
     found = np.zeros((height, width))
@@ -155,6 +182,8 @@ def matrix(data: dict[str, Any]) -> np.ndarray:
         counts, columns, values = (_integers(data[name]) for name in ("counts", "columns", "values"))
         if len(counts) != height or ((values > 1 << 53) | (values < -(1 << 53))).any():
             raise Unproved("a matrix has another height than it says, or numbers of more than 53 bits")
+        if ((counts < 0) | (counts > width)).any() or counts.sum() != len(columns):
+            raise Unproved("the rows of a matrix have more entries than there are, or fewer")
         if type(data["exponent"]) is not int or not -1000 <= data["exponent"] <= 900:
             raise Unproved("a matrix has an exponent beyond 2^-1000 … 2^900, in which float64 rounds nothing")
         at = list(zip(np.repeat(np.arange(height), counts).tolist(), columns.tolist(), strict=True))
@@ -169,12 +198,14 @@ def matrix(data: dict[str, Any]) -> np.ndarray:
 
 
 def _exact(x: Any) -> float:
-    if float(Fraction(x)) != Fraction(x) or type(x) is bool:
+    if float(number(x)) != number(x):
         raise Unproved(f"a matrix holds {x!r:.40}, which float64 does not hold")
-    return float(Fraction(x))
+    return float(number(x))
 
 
 def _integers(data: dict[str, Any]) -> np.ndarray:
+    if type(data["bytes"]) is not int or data["bytes"] not in (1, 2, 4, 8):
+        raise Unproved(f"the integers of a matrix have {data['bytes']!r:.40} bytes, expected 1, 2, 4 or 8")
     return np.frombuffer(base64.b64decode(data["base64"]), f"<i{data['bytes']}").astype(np.int64)
 
 
@@ -187,13 +218,12 @@ def _each(function: Callable[..., Poly], *operands: Lanes) -> Lanes:
 
 
 def _embed(r: Circuit, place: str, a: dict) -> Lanes:
-    return [r.terms.of_letter(list(map(dyadic, column))) for column in matrix(a["table"]).T]
+    (table,) = r.matrices(place, [a["table"]], [_size(a["table"])[1]])
+    return [r.terms.of_letter(list(map(dyadic, column))) for column in table.T]
 
 
 def _linear(r: Circuit, place: str, a: dict, *inputs: Lanes) -> Lanes:
-    parts = list(zip(map(matrix, a["matrices"]), inputs, strict=True))
-    if any(m.shape != (len(parts[0][0]), len(lanes)) for m, lanes in parts):
-        raise Unproved(f"{place}: matrices of different sizes than what they read")
+    parts = list(zip(r.matrices(place, a["matrices"], list(map(len, inputs))), inputs, strict=True))
     rows = range(len(parts[0][0]))
     return [r.sum(*((dyadic(m[i, j]), x[j]) for m, x in parts for j in np.flatnonzero(m[i]).tolist())) for i in rows]
 
@@ -254,13 +284,13 @@ def _more(r: Circuit, p: Poly, q: Poly) -> Poly:
 
 def _one_hot_of(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     (p,) = x
-    return [r.function(place, p, j - 1, (0, 1, 0)) for j in range(natural(a["n"]))]
+    return [r.function(place, p, j - 1, (0, 1, 0)) for j in range(natural(a["n"], MOST_LANES))]
 
 
 def _lookup(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     """The entry of a table at a number, 0 beyond it; at a letter, which comes as a one-hot."""
     if a["symbols"]:
-        return [r.sum(*((Fraction(v), p) for v, p in zip(a["table"], x, strict=True)))]
+        return [r.sum(*((number(v), p) for v, p in zip(a["table"], x, strict=True)))]
     (p,) = x
     return [r.function(place, p, -1, (0, *a["table"], 0))]
 
@@ -287,7 +317,7 @@ def _running_max(r: Circuit, place: str, a: dict, value: Lanes, when: Lanes) -> 
 
 
 def _clip(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
-    lo, hi = Fraction(a["lo"]), Fraction(a["hi"])
+    lo, hi = number(a["lo"]), number(a["hi"])
     if lo > hi:
         raise Unproved(f"{place}: it clips to what is at least {lo} and at most {hi}")
     return [r.sum((lo, constant(1)), (ONE, r.ramp(p, lo)), (-ONE, r.ramp(p, hi))) for p in x]
@@ -307,10 +337,10 @@ def _flags(r: Circuit, place: str, *operands: Lanes) -> Sequence[Lanes]:
 
 RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Embed": (_embed, ("table",)),
-    "Constant": (lambda r, place, a: [constant(Fraction(v)) for v in a["values"]], ("values",)),
+    "Constant": (lambda r, place, a: [constant(number(v)) for v in a["values"]], ("values",)),
     "Linear": (_linear, ("matrices",)),
     "Emit": (_linear, ("matrices",)),
-    "Shift": (lambda r, place, a, x: [r.terms.earlier(p, natural(a["k"])) for p in x], ("k",)),
+    "Shift": (lambda r, place, a, x: [r.terms.earlier(p, natural(a["k"], MOST_LAG)) for p in x], ("k",)),
     "Relu": (lambda r, place, a, x: [r.terms.relu(p) for p in x], ()),
     "Clip": (_clip, ("lo", "hi")),
     "Compare": (_compare, ("relation",)),

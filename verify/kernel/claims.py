@@ -8,6 +8,7 @@
     ["answers", [state, …], [state, …]]                  `rules.answered`
     ["ballast", [lane, …]]                               `rules.ballast`
     ["occurrences", [cost, heights, charged edges]]       `rules.occurrences`
+    ["weight", number]                                   `rules.weighed`
 
 how: [], ["cut", parts] or ["follow", [state, …], [state, …]].
 parts: [[state, lag, [first number of a part, …]], …]. A polynomial or an atom is named by a digest of its content, so
@@ -34,6 +35,7 @@ NextClaim = Callable[[str, Sequence[Poly]], Any]
 _FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
 MOST_DIGITS = 400
 MOST_LAG = 1 << 12  # cases hold a number for each position up to the farthest that is read
+MOST_CLAIMS = 1 << 14
 
 
 def natural(entry: Any, most: int = 10**MOST_DIGITS) -> int:
@@ -149,6 +151,8 @@ class Ledger:
 
     def _add(self, claim: Any, make: Callable[[int, Any], Fact], where: str) -> None:
         self.claims.append(claim)
+        if len(self.claims) > MOST_CLAIMS:
+            raise Unproved(f"more than {MOST_CLAIMS} claims")
         try:
             self.facts.append(make(len(self.claims), claim))
         except Unproved as refused:

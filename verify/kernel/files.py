@@ -1,7 +1,9 @@
 """The files of a checkpoint as the kernel reads them: config.json, model.safetensors, circuit.json, construction.json.
 
-Whatever the kernel does not know is refused: another class, another entry of the config, a tensor too many, an
-operation's attribute. The text around the model (tokenizer, generation) is `verify/checker/text.py`'s; the kernel
+Whatever the kernel does not know is refused: another class, another entry of the config, a tensor too many, an entry
+of the promise, of the task, of a stream that is read or an operation's attribute. Other entries at the top of
+circuit.json and construction.json say nothing of the model, and streams behind the output are not computed: neither is
+read. The text around the model (tokenizer, generation) is `verify/checker/text.py`'s; the kernel
 speaks of ids, and of letters by their names in circuit.json.
 """
 
@@ -20,8 +22,8 @@ from verify.kernel.floats import FLOAT32, FORMATS, Format, Unproved, exponents
 from verify.kernel.language import Language, parse
 
 MOST_BYTES, MOST_WEIGHTS = 1 << 25, 1 << 28  # bytes of a JSON file, and of model.safetensors
-# Of a size; of a chunk the library's scan holds the square for every head and column.
-MOST = {"num_hidden_layers": 1 << 12, "chunk_size": 1 << 8}
+# Of a size. Of a chunk the library's scan holds the square for every head and column; a tap looks so far back.
+MOST = {"num_hidden_layers": 1 << 12, "chunk_size": 1 << 8, "conv_kernel": 1 << 12}
 _FIXED = {"hidden_act": "silu", "pad_vocab_size_multiple": 1, "residual_in_fp32": True, "tie_word_embeddings": False}
 _FIXED |= {"use_bias": False, "use_conv_bias": True}
 _CLASSES = {"mamba": "MambaForCausalLM", "mamba2": "Mamba2ForCausalLM"}

@@ -1,9 +1,11 @@
-"""The input language: all sequences of at most `length` letters that a path from `start` spells."""
+"""The input language: all sequences of at most `length` letters that a path from `start` spells. Edges are numbered in
+the order of the file, without those that no such path takes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -13,7 +15,7 @@ from verify.kernel.floats import Unproved
 
 _EVERY_LENGTH = 1 << 512  # stands for the length where the promise has none (lemma of every length)
 _MOST_LENGTH = 1 << 53  # that a promise may say
-_MOST_LETTERS = 1 << 26  # on all edges, a byte each
+MOST_LETTERS = 1 << 26  # on all edges, a byte each
 _FINITE, _ENDLESS = 1 << 200, 1 << 448
 
 
@@ -53,6 +55,14 @@ class Language:
             raise Unproved("a bound of 2^200 and more, of which a promise without a length lets nothing be said")
 
     @cached_property
+    def leaving(self) -> dict[int, list[Edge]]:
+        """The edges that leave a state, of those that leave some; so whoever goes along edges looks at no others."""
+        found: dict[int, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge)
+        return found
+
+    @cached_property
     def used(self) -> np.ndarray:
         """The letters that a sequence can hold (mask)."""
         return np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0)
@@ -66,6 +76,12 @@ class Language:
         amounts[a] ≤ cost + φ(source) − φ(target) + w_e(a) for every letter a of every edge e, where w_e = 0 but for
         edges that are `charged` and distinct. The φ add up to φ(start) − φ(end) ≤ φ(start), and each letter of a
         distinct edge is charged once. So the total is at most length·cost + φ(start) + Σ_e Σ_a max(w_e(a), 0).
+
+        Where the promise has no length (`length` is 2^512), this bounds longer sequences too, however small the cost.
+        Amounts are whole, and on a cycle of n <= states edges without a charge at most n·cost in sum. If cost is less
+        than 1/states, that is 0: without such cycles, which add nothing, a sequence has at most states letters between
+        two charges, of which there are fewer than 2^27, so it is no longer than 2^512. If cost is more, the bound is
+        above 2^448, as what grows with the length is (`check_end`).
         """
         if len(heights) != self.states or min(heights) < 0 or cost < 0:
             raise Unproved(f"a potential of {len(heights)} heights, expected {self.states} that are not negative")
@@ -90,8 +106,8 @@ def parse(promise: dict) -> Language:
         raise Unproved(f"the language has {tokens!r:.30} letters")
     if set(data) != {"tokens", "start", "edges"}:
         raise Unproved("the language has other entries than tokens, start and edges")
-    if len(data["edges"]) * tokens > _MOST_LETTERS:
-        raise Unproved(f"the language has {len(data['edges'])} edges × {tokens} letters, more than {_MOST_LETTERS}")
+    if len(data["edges"]) * tokens > MOST_LETTERS:
+        raise Unproved(f"the language has {len(data['edges'])} edges × {tokens} letters, more than {MOST_LETTERS}")
     names = {str(data["start"]): 0}
     edges = []
     for entry in data["edges"]:
@@ -104,7 +120,19 @@ def parse(promise: dict) -> Language:
                 raise Unproved(f"an edge of the language has the letters {first!r:.20} to {last!r:.20}")
             letters[first : last + 1] = True
         edges.append(Edge(source, target, letters, entry["distinct"]))
-    found = Language(tokens, len(names), tuple(edges), length)
+    found = _reached(Language(tokens, len(names), tuple(edges), length))
     if not found.used.any():
         raise Unproved("the language holds no letter")
     return found
+
+
+def _reached(language: Language) -> Language:
+    """Its edges that have letters and leave a state to which fewer than `length` letters lead: no sequence takes
+    others, and what is said of a letter of theirs would be said of nothing.
+    """
+    seen, newest, left = {0}, {0}, language.length - 1
+    while newest and left:
+        newest = {e.target for s in newest for e in language.leaving.get(s, ()) if e.letters.any()} - seen
+        seen |= newest
+        left -= 1
+    return replace(language, edges=tuple(e for e in language.edges if e.source in seen and e.letters.any()))

@@ -2,6 +2,20 @@
 
 (x, z) = in_proj(u)      x̂ = silu(conv(x))      (δ, B, C) = x_proj(x̂)      Δ = softplus(dt_proj(δ) + dt_bias)
 h ← exp(ΔA) h + Δ B x̂    y = C h + D x̂          out = out_proj(y · silu(z)),  A = −exp(A_log)
+
+All that it forms, read or not (0 · ∞ is NaN); a step with a cache and a prefill do the same but for one line:
+
+    what is formed                          in        bounded by
+    rows of in_proj; conv, bias, silu       dtype     `project`, `convolved` (lags of the cache are lags here)
+    rows of x_proj and dt_proj              dtype     `project`
+    that + dt_bias, softplus                dtype     `Floats.step`
+    A, Δ A, exp of it                       float32   `floats.decay`; Δ A may be −∞; exp is 0 or 1 where it meets a
+                                                      state: `Floats.state`
+    Δ B, times x̂                            float32   `check_factors`, `Floats.state`
+    h exp(Δ A) + Δ B x̂, cast                float32   `Floats.state`: it is of the dtype
+    Σ C h                                   dtype     `state_output`
+    D x̂, C h + D x̂, times silu(z)           either    `Floats.sum`, `Floats.product`: a step in the dtype
+    out_proj                                dtype     `project`
 """
 
 from __future__ import annotations
@@ -13,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic
+from verify.kernel.floats import FLOAT32, Format, Unproved, decay, dyadic
 from verify.kernel.mixers import NOTHING, ONE, Floats, Number
 from verify.kernel.terms import constant
 
@@ -31,7 +45,8 @@ def convolved(f: Floats, what: str, rows: np.ndarray, taps: np.ndarray, bias: np
         if key not in known:
             place, last = f"{what}: convolution {c}", taps.shape[2] - 1
             x = project(f, f"{what}: in_proj {c}", rows[c], u)
-            parts = [(dyadic(taps[c, 0, last - k]), later(f, place, x, k)) for k in range(last + 1)]
+            used = np.flatnonzero(taps[c, 0]).tolist()
+            parts = [(dyadic(taps[c, 0, at]), later(f, place, x, last - at)) for at in used]
             total = f.sum(place, [*parts, (ONE, Number(constant(dyadic(bias[c]))))])
             known[key] = f.activation(place, total, zero=True)
         result.append(known[key])
@@ -48,16 +63,16 @@ def later(f: Floats, place: str, x: Number, k: int) -> Number:
     return Number(f.terms.earlier(x.poly, k)) if k else x
 
 
-def check_factors(f: Floats, place: str, step: Number, x: Number, writes: Sequence[Number]) -> None:
-    """A scan multiplies two of Δ, B and x̂ first, whoever reads it: no pair overflows or underflows (lemma of every
-    entry; Factors.products_of_three).
+def check_factors(form: Format, f: Floats, place: str, step: Number, x: Number, writes: Sequence[Number]) -> None:
+    """A scan multiplies two of Δ, B and x̂ first, in `form`, whoever reads it: no pair overflows or underflows (lemma of
+    every entry; Factors.products_of_three).
     """
     live = [b for b in writes if not b.zero]
     top = max((f.size(b) for b in live), default=Fraction(0))
     of_b = (top, min((b.poly.unit for b in live), default=0))
     for (a, i), (b, j) in combinations([(f.size(step), step.poly.unit), of_b, (f.size(x), x.poly.unit)], 2):
         if a and b:
-            FLOAT32.in_range(a * b, i + j, f"{place}: a product of Δ, B and x̂")
+            form.in_range(a * b, i + j, f"{place}: a product of Δ, B and x̂")
 
 
 def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.ndarray], config: dict[str, Any]) -> list:
@@ -76,7 +91,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
             low = project(f, f"{place}: dt_proj", w["dt_proj.weight"][c], rows[:rank])
             steps[key] = f.step(f"{place}: Δ", low, dyadic(w["dt_proj.bias"][c]))
         step = steps[key]
-        check_factors(f, place, step, x[c], write)
+        check_factors(FLOAT32, f, place, step, x[c], write)
         columns = [(write[i], read[i], decay(float(w["A_log"][c, i]))) for i in range(n)]
         y = state_output(f, place, step, x[c], columns)
         d = dyadic(w["D"][c])
@@ -86,13 +101,17 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
 
 
 def state_output(f: Floats, place: str, step: Number, x: Number, columns: Sequence[tuple]) -> Number:
-    """Σ_n C_n h_n. What is driven by nothing is 0."""
+    """Σ_n C_n h_n. What is driven by nothing is 0. The chunks of Mamba-2 form the sum of C at one position and h at an
+    earlier one, before they multiply by an exp that may be 0: so it is in range for any two positions.
+    """
     live = [] if step.zero or x.zero else [column for column in columns if not column[0].zero]
     if len({rate for _, _, rate in live}) > 1:
         raise Unproved(f"{place}: columns of several decays")
-    read = []
+    read, reach = [], Fraction(0)
     for b, c, rate in live:
         drive = f.product(f"{place}: B·x̂", x, b)
         h = f.state(place, step, drive, rate)
         read.append((ONE, f.product(f"{place}: C·h", h, c)))
+        reach += f.size(h) * f.size(c)
+    FLOAT32.in_range(reach, FLOAT32.least, f"{place}: C·h of an earlier position")
     return f.sum(f"{place}: C·h", read) if read else NOTHING

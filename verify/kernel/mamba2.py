@@ -3,8 +3,34 @@
     (z, xBC, δ) = in_proj(u)    (x̂, B, C) = silu(conv(xBC))    Δ = softplus(δ + dt_bias), one per head
     h ← exp(ΔA) h + Δ B x̂      y = C h + D x̂                  out = out_proj(norm(y · silu(z)))
 
-The heads stand in n_groups groups, each with B, C and a norm of its own. The scan runs in chunks: it multiplies C·B
-first and takes exp of sums of Δ·A.
+The heads stand in n_groups groups, each with B, C and a norm of its own. A prefill scans chunks; a step with a cache
+goes on from a state. All that either forms, read or not (0 · ∞ is NaN), for positions s ≤ t of a chunk that begins
+behind r:
+
+    of      what is formed                          in        bounded by
+    both    rows of in_proj; conv, bias, silu       dtype     `project`, `convolved` (lags of the cache are lags here)
+    both    δ + dt_bias, softplus                   dtype     `Floats.step`
+    both    −exp(A_log)                             float32   `floats.decay`
+    chunk   clamp(Δ)                                float32   `_step`: it changes nothing; a step has no clamp
+    chunk   Δ x̂                                     float32   `check_factors`
+    chunk   Δ A, its sums over (s, t] and (r, t],   float32   `_step`: all are whole units, so exact, and their
+            differences of two such sums                      differences too; no infinity is subtracted from another
+    chunk   sums of Δ A over several chunks         float32   of terms ≤ 0: exp of them is 0 if one is, else 1
+    chunk   exp of all these                        float32   at most 1; 0 or 1 where it meets a state: `Floats.state`
+    chunk   Σ_n C_n(t) B_n(s), for any s, t         float32   `_check_scores`
+    chunk   that · exp · (Δ x̂)(s), summed over s    float32   a part of C·h(t), of terms ≥ 0: `state_output`
+    chunk   B · exp, times Δ x̂, summed over s       float32   a part of h(t), of terms ≥ 0: `Floats.state`
+    chunk   Σ_n C_n(t) h_n(r), times exp            float32   `state_output`: C and h of different positions
+    chunk   D x̂, and C·h + D x̂                      float32   `Floats.sum` here, in the dtype
+    step    exp(Δ A)                                float32   as in a chunk of one position
+    step    Δ B, times x̂                            dtype     `check_factors`, `Floats.state`
+    step    h exp(Δ A) + Δ B x̂, cast                float32   `Floats.state`: it is of the dtype
+    step    C·h, D x̂, their sum                     dtype     `state_output`, `Floats.sum` here
+    both    y · silu(z), squares, mean, rsqrt       float32   `Floats.product`, `Floats.norm`
+    both    times the weight (a step: cast before)  either    `Floats.norm`
+    both    out_proj                                dtype     `project`
+
+The kernels of mamba_ssm also round (Δ B)(s) · exp and Δ(s) Σ C·B · exp to the dtype: `check_factors`, `_check_scores`.
 """
 
 from __future__ import annotations
@@ -37,7 +63,7 @@ def mamba2_block(
         place, own = f"{what}: channel {c}", slice(c * groups // inner * n, (c * groups // inner + 1) * n)
         gate = gated(f, f"{place}: gate", in_proj[c], u)
         step, rate = steps[c // p]
-        check_factors(f, place, step, x[c], write[own])
+        check_factors(f.form, f, place, step, x[c], write[own])
         _check_scores(f, place, step, x[c], write[own], read[own])
         y = state_output(f, place, step, x[c], [(b, q, rate) for b, q in zip(write[own], read[own], strict=True)])
         y = f.sum(f"{place}: C·h + D·x̂", [(ONE, y), (dyadic(w["D"][c // p]), x[c])])
@@ -59,8 +85,8 @@ def _step(
         raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
     if step.rounded or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
-    if rate[1] and top * config["chunk_size"] > FLOAT32.units * Fraction(2) ** step.poly.unit:
-        raise Unproved(f"{place}: Δ can reach {float(top):g} at each position of a chunk")
+    if rate[1]:
+        FLOAT32.exact(top * config["chunk_size"], step.poly.unit, f"{place}: the sum of Δ over a chunk")
     return step, rate
 
 

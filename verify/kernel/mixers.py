@@ -190,6 +190,10 @@ class Floats:
     def state(self, place: str, step: Number, drive: Number, rate: tuple[Fraction, Fraction]) -> Number:
         """h ← exp(−Δ·rate) h + Δ·drive of one column (lemma of decay; Activations.keeps_exactly,
         Activations.erases_exactly, States.kept_is_running_sum, States.erased_is_last_write).
+
+        Of two steps above 0 only the high one may be rounded, which the part of 2^-7 is for, and nothing is written
+        there (`_since_reset`). The low one is a float where something is written, since `written`, low times a number,
+        is one: so it was no rounded sum.
         """
         if drive.outgrown is not None or step.outgrown is not None:
             raise Unproved(f"{place}: the state stores a count that outgrows float32")

@@ -11,12 +11,14 @@ from verify.kernel.terms import Poly, Terms
 _MOST = 1 << 30
 
 
-def numbered(names: dict[str, int], prefix: str) -> np.ndarray:
-    """The ids of prefix0, prefix1, …, of which there must be one, and no other letter that begins so with a digit."""
-    count = next(i for i in range(len(names) + 1) if f"{prefix}{i}" not in names)
+def numbered(names: dict[str, int], prefix: str, first: int = 0) -> list[int]:
+    """The ids of prefix0, prefix1, … (or from another number on), of which there must be one, and no other letter that
+    begins so with a digit.
+    """
+    count = next(i for i in range(len(names) + 1) if f"{prefix}{first + i}" not in names)
     if not count or sum(name[: len(prefix)] == prefix and name[len(prefix) :].isdigit() for name in names) != count:
-        raise Unproved(f"the letters {prefix}0, {prefix}1, … are not there, or some are left out")
-    return np.array([names[f"{prefix}{i}"] for i in range(count)])
+        raise Unproved(f"the letters {prefix}{first}, {prefix}{first + 1}, … are not there, or some are left out")
+    return [names[f"{prefix}{i}"] for i in range(first, first + count)]
 
 
 def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]]:

@@ -49,10 +49,10 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     """
     if set(claim) != {"name", "write"} or claim["write"] != "sum":
         raise Unproved("the kernel has a rule for recall of sums only")
-    terms, keys, values = ledger.terms, numbered(names, "k"), numbered(names, "v")
+    terms, keys, values = ledger.terms, *(np.array(numbered(names, x)) for x in "kv")
     language = terms.language
     if not language.used[keys].all() or not any(
-        e.letters[keys].any() and any(o.source == e.target and o.letters[values].any() for o in language.edges)
+        e.letters[keys].any() and any(o.letters[values].any() for o in language.leaving.get(e.target, ()))
         for e in language.edges
     ):
         raise Unproved("no sequence of the language asks for what stands after each key")

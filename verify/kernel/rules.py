@@ -127,9 +127,12 @@ def ballast(
     K and d = the number of lanes powers of two; the squares of all other lanes, at their sizes, with what adding them
     up may round, are less than half a step of each of these squares, and so of every partial sum of them; ε is less
     than half a step of K². Sound: the rounded sum of squares is K²·d in any order, the mean K², and rsqrt of it 1/K.
-    In formats of p < 24 bits x / K is rounded once more: the squares of all other lanes, ε and what float32 may round
-    (d + 12 parts of 2^-24, 8 of them in rsqrt) leave it off by less than a part of 2^-(p+1), so it becomes x / K. Lemma
-    of norms (Norms.norms, Norms.absorbed, Ballast.parts_are_floats, Ballast.slack, Norms.undone).
+    Four, because up to four powers of two that add up to one have none below an eighth of it: so each sum of some of
+    them has three bits at most, and is a float. In formats of p < 24 bits x / K is rounded once more: the squares of
+    all other lanes, ε and what float32 may round leave it off by less than a part of 2^-(p+1), so it becomes x / K. Of
+    the d + 12 parts of 2^-24, d are for squares and their sum (a root halves them), 8 for rsqrt, and one each for the
+    mean, + ε, x · rsqrt, and the weight where the library multiplies by it before it rounds to the format. Lemma of
+    norms (Norms.norms, Norms.absorbed, Ballast.parts_are_floats, Ballast.slack, Norms.undone).
     """
     if not 1 <= len(chosen) <= 4 or list(chosen) != sorted(set(chosen)) or chosen[-1] >= len(lanes):
         raise Unproved("the lanes of a ballast are not different ones, in their order")

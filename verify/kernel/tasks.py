@@ -1,11 +1,14 @@
 """Tasks: that the right letter scores highest at each position that asks, for the task that the manifest names.
 
-Each task is one function of (ledger, circuit, the manifest's entry, the id of each letter's name). It reads the
-circuit's polynomials and no weight, for the scores of both are equal by then. It returns the proved sentence.
+Most tasks are machines (`texts.py`). Others are one function of (ledger, circuit, the manifest's entry, the id of each
+letter's name), which returns the proved sentence. All read the circuit's polynomials and no weight, for the scores of
+both are equal by then.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -16,23 +19,39 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, matmul
 from verify.kernel.floats import Unproved
-from verify.kernel.heads import induction_heads
-from verify.kernel.machines import automaton, edit_distance, selective_copy
+from verify.kernel.machines import Machine, check_machine
 from verify.kernel.readout import check_leads, state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
+from verify.kernel.texts import MACHINES
 
 
 def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     """The sentence that is proved of the answers; Unproved where there is none. claim: `task` of construction.json."""
-    if not isinstance(claim, dict) or claim.get("name") not in TASKS:
+    if not isinstance(claim, dict) or claim.get("name") not in {*RULES, *MACHINES}:
         raise Unproved(f"the kernel has no rule for the task {claim!r:.60}")
-    names = circuit.data["alphabet"]
-    if any(type(name) is not str for name in names) or len(set(names)) < len(names):
+    letters = circuit.data["alphabet"]
+    if any(type(name) is not str for name in letters) or len(set(letters)) < len(letters):
         raise Unproved("two letters of circuit.json have one name, or one has none")
-    if circuit.data["end"] != ENDS.get(claim["name"], claim.get("end")):
+    names = {name: i for i, name in enumerate(letters)}
+    by_sums = claim["name"] == "keep-nth" or claim.get("write") == "sum"
+    machines = [] if by_sums else _machines(names, claim)
+    if any(end != circuit.data["end"] for end in ([None] if by_sums else [m.end for m in machines])):
         raise Unproved("circuit.json ends a text at another letter than the task, or only one of them does")
-    return TASKS[claim["name"]](ledger, circuit, claim, {name: i for i, name in enumerate(names)})
+    if by_sums:
+        return RULES[claim["name"]](ledger, circuit, claim, names)
+    for machine in machines:
+        check_machine(ledger, circuit, machine)
+    told = json.dumps(claim, sort_keys=True)
+    mark = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return f"{told:.80} (SHA-256 {mark}…): {' '.join((MACHINES[claim['name']].__doc__ or '').split())}"
+
+
+def _machines(names: dict[str, int], claim: dict) -> list[Machine]:
+    try:
+        return MACHINES[claim["name"]](names, **{key: entry for key, entry in claim.items() if key != "name"})
+    except (TypeError, AttributeError, LookupError) as wrong:
+        raise Unproved(f"the task needs letters or parameters that are not there, or are others: {wrong!r}") from wrong
 
 
 def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
@@ -60,10 +79,8 @@ def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int
     if len(flags) != 1:
         raise Unproved("what is kept is kept at different positions")
     _check_open_until(terms, next(iter(flags.values())), n)
-    scores, used = (
-        matmul(exact_array(head), exact_array(np.stack(codes, axis=1)).T),
-        np.flatnonzero(terms.language.used),
-    )
+    scores = matmul(exact_array(head), exact_array(np.stack(codes, axis=1)).T)
+    used = np.flatnonzero(terms.language.used)
     check_leads(scores[:, used], used)
     return f"from position {n} on: the letter that stood at it"
 
@@ -85,15 +102,5 @@ def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
             raise Unproved(f"the flag is not 1 exactly up to position {n}")
 
 
-TASKS = {
-    "automaton": automaton,
-    "edit-distance": edit_distance,
-    "induction-heads": induction_heads,
-    "keep-nth": keep_nth,
-    "mqar": mqar,
-    "selective-copy": selective_copy,
-}
-ENDS = {
-    "edit-distance": ".",
-    "selective-copy": ".",
-}  # the letter that ends a text; an automaton says it, and others end none
+RULES = {"keep-nth": keep_nth, "mqar": mqar}
+"""Tasks that are no machines, or not only: how long they take does not depend on how much a text holds."""

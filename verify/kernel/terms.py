@@ -31,7 +31,7 @@ from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
-_MOST_TERMS = 1 << 16
+_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 32  # of a polynomial; numbers that all cases of a proof form
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
 
 
@@ -108,9 +108,16 @@ class Terms:
         self.ranged: dict[tuple, Ranged] = {}  # by the key of a primitive polynomial
         self.totals: dict[int, Ranged] = {}  # by a sum or count: the range of every partial sum of its terms
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
+        self._work = 0
         self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
+
+    def spend(self, numbers: int) -> None:
+        """Counts what a proof takes: each claim has limits of its own, but there may be many claims."""
+        self._work += numbers
+        if self._work > _MOST_WORK:
+            raise Unproved(f"the cases of the proof form more than {_MOST_WORK} numbers")
 
     # atoms ------------------------------------------------------------------------------------------
 
@@ -275,7 +282,11 @@ class Terms:
         return tuple(sorted(real))
 
     def _monomials(self, m: Mono, n: Mono) -> dict[Mono, Fraction]:
-        """Tables at one lag are one table; a number that is 0 or 1 is its own square."""
+        """Tables at one lag are one table; a number that is 0 or 1 is its own square.
+
+        f(letter)·g(letter) is a function of the letter, and both are 0 before the start, as it is. x·x = x for an atom
+        whose proved range is 0 to 1, as atoms are whole; before the start it is 0.
+        """
         tables: dict[int, list[int]] = defaultdict(list)
         rest: list[tuple[int, int]] = []
         for a, lag in (*m, *n):
@@ -319,7 +330,12 @@ class Terms:
         return self._since(found)
 
     def _since(self, terms: dict[Mono, Fraction]) -> Poly:
-        """A running sum less its latch under a flag is the count since the flag (States.counts_since)."""
+        """A running sum less its latch under a flag is the count since the flag (States.counts_since).
+
+        S = Σ p up to here, L = S at the last position where the flag was 1 (0 where there is none): S − L is Σ p behind
+        it, the flag's position left out, as `count` does. Premises: L stores S itself, both are seen here, and their
+        weights are c and −c; that the flag is 0 or 1 was shown when L was made.
+        """
         for m, c in list(terms.items()):
             atom = self.atoms[m[0][0]] if len(m) == 1 and not m[0][1] else None
             if atom is not None and atom.kind == "latch" and len(atom.of.terms) == 1:

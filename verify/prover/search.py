@@ -24,6 +24,7 @@ from verify.prover.samples import Samples
 
 Claim = list[Any]
 _MOST_CUTS, _MOST_VALUES, _MOST_CASES, _FEW = 256, 64, 1 << 13, 4
+_MOST_FOLLOWED = 1 << 12  # numbers of a state of which each is a situation of its own
 _BUDGET = 1 << 24  # cases times terms, of all that one search looks at
 
 
@@ -56,9 +57,10 @@ class Search:
         if place == "the task" and self._new(place):
             amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
             yield ["occurrences", written(potential(self.terms.language, amounts))]
-        if place == "the answers" and self._new(place):
+        if place.startswith("the answers") and self._new(place):
             states = set[int]().union(*map(self._states_of, subjects))
-            yield ["answers", *self._names((states, set()))]
+            wide = {a for a in states if np.subtract(*self.terms.atom_range(a)[::-1]) > _MOST_FOLLOWED}
+            yield ["answers", *self._names((states - wide, wide))]
         if place == "the rules" and self._new(place):
             yield from self._weight(*subjects[:2])
         if place.endswith("a new atom"):
@@ -73,10 +75,14 @@ class Search:
                 yield from self._follow(p)
 
     def _weight(self, missing: Poly, flag: Poly) -> Iterator[Claim]:
-        """What the last rule adds where its flag is 1, and no other rule of its letter holds."""
+        """What the last rule adds where its flag is 1, and no other rule of its letter holds; where no sample shows it,
+        how many times the flag's terms stand in what is missing.
+        """
         held = self.samples.of(missing)[(self.samples.letters >= 0) & (self.samples.of(flag) == 1)]
-        if held.size and held.min() > 0:
-            yield ["weight", number(Fraction(float(held.min())))]
+        times = [missing.terms[m] / c for m, c in flag.terms.items() if m in missing.terms]
+        found = Fraction(float(held.min())) if held.size else max(times, key=times.count, default=Fraction(0))
+        if found > 0:
+            yield ["weight", number(found)]
 
     def _new(self, *key: Any) -> bool:
         if key in self._tried:

@@ -59,7 +59,8 @@ class Lookup:
 
     A pair is a value right after a key. which: "first" or "last" of the pairs with this key, "only" (asked where there
     is exactly one), or n for the n-th of them, from 1 on. blank: the answer where there is no such pair; None: nobody
-    asks there.
+    asks there. An n-th value can be proved only where no sequence of the language holds more than 12 pairs; elsewhere
+    it is asked of the sequences that are run.
     """
 
     keys: Sequence[str]

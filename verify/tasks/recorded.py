@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ class Recorded(Task):
 
     name = "data"
 
-    def __init__(self, path: Path, tokens: int):
+    def __init__(self, path: Path, tokens: int, promised: Callable[[Sequence[int]], object] = lambda ids: True):
+        """promised: whether the promise speaks of sequences that begin so."""
         self.path = path
         self.inputs, self.labels = read_arrays(path, ("inputs", "labels"), f"--data {path}")
         if self.inputs.ndim != 2 or self.inputs.shape != self.labels.shape or not self.inputs.size:
@@ -34,6 +35,9 @@ class Recorded(Task):
                     "of the checkpoint" + (f", or {IGNORED} where nobody asks" if name == "labels" else "")
                 )
         self.length = self.inputs.shape[1]
+        asked = self.length - (self.labels[:, ::-1] != IGNORED).argmax(axis=1)  # up to the last question
+        rows = zip(self.inputs.tolist(), asked.tolist(), strict=True)
+        self.outside = sum(not promised(ids[:last]) for ids, last in rows)
 
     def _batch(self, start: int, stop: int) -> Batch:
         labels = np.where(self.labels[start:stop] < 0, -100, self.labels[start:stop])
@@ -59,4 +63,5 @@ class Recorded(Task):
         return iter(())
 
     def describe(self) -> str:
-        return f"{self.path.name}: {len(self.inputs)} sequences of {self.length} tokens"
+        outside = f", {self.outside} of them outside of the promise" if self.outside else ""
+        return f"{self.path.name}: {len(self.inputs)} sequences of {self.length} tokens{outside}"

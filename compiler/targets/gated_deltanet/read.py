@@ -56,9 +56,7 @@ def held_in(tensors: Mapping[str, Tensor], size: DeltaSizes, one: int) -> Held:
         rows = slice(head * size.d_state, (head + 1) * size.d_state)
         columns = np.arange(head * size.headdim, (head + 1) * size.headdim)
         pairs = Counter(pair for pair in zip(key[rows], query[rows], strict=True) if pair != (None, None))
-        if not pairs:
-            if outs[columns].nnz:
-                raise Miscompiled(f"{MISTAKE} a head without keys was printed that puts something out.")
+        if not pairs:  # without keys nothing is kept, so 0 is read
             continue
         if all(value[c] is None for c in columns):  # nothing is ever written, so 0 is read
             continue
@@ -105,7 +103,9 @@ def _norm(
         return [(c, row, 1.0) for c, row in held.items() if c not in constants]
     if not held:
         return []
-    heights = {c: float(np.abs(_entries(row)[1]).max() * np.frombuffer(row[1]).sum()) for c, row in held.items()}
+    heights = {
+        c: float(np.abs(_entries(row)[1]).max() * np.abs(np.frombuffer(row[1])).sum()) for c, row in held.items()
+    }
     # of the row's weights: those of a ramp may be larger than V
     unit = (sum(h * h for h in heights.values()) / headdim) ** 0.5
     rows = {c: _divided(row, RAISED * heights[c] / unit) for c, row in held.items()}
@@ -151,6 +151,8 @@ def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_o
             own = np.flatnonzero(of_columns == of_channels[c]).tolist()
             pairs = Counter((_single(columns.write, n, rows), _single(columns.read, n, rows)) for n in own)
             pairs.pop((None, None), None)
+            if not pairs:  # keys that are 0 in every sequence of the language: nothing is kept, so 0 is read
+                continue
             name = (
                 float(betas[own[0]]),
                 channels.decay[c].a_log,
@@ -162,7 +164,7 @@ def held_by(block: SelectiveBlock, size: DeltaSizes, lane_in: np.ndarray, lane_o
         else:
             name, scale = passing, float(channels.skip[c])
         entry = (rows[channels.feature[c]], gates[c], keys(outs[[c]] * scale)[0])
-        if gates[c] and entry[2] and entry[0]:
+        if entry[0] and (gates[c] or entry[2]):  # a gate may be 0 in every sequence of the language
             found.setdefault(name, Counter())[entry] += 1
     return found
 

@@ -29,7 +29,7 @@ from constructions.experiments.kept_rows import KeptRows
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.page import page
 from constructions.experiments.polynomials import OnPolynomialS6
-from constructions.experiments.selectivity import KEPT, LENGTHS, SIZES, coded, keep_table
+from constructions.experiments.selectivity import KEPT, LENGTHS, SIZES, coded, figure_a3, keep_table
 from constructions.experiments.table_files import escaped
 from constructions.pictures.state_history import state_history
 from constructions.polynomials.polynomial_expression import parse_polynomial
@@ -135,6 +135,10 @@ def test_items_are_listed(monkeypatch, capsys):
 
 def test_key_codes_that_are_too_short_are_refused_in_a_row():
     assert "smallest key_code that works" in coded(8, 512, 3, "").absent
+    assert "takes three columns" in coded(4, 512, 2, "").absent
+    kept = json.loads((DOCS / "experiments.json").read_text("utf-8"))["figure-a3"]
+    told = {entry.absent for entry in figure_a3() if entry.absent}
+    assert told == {row["absent"] for row in kept if row.get("absent")}, "the page has other reasons than the code"
     assert coded(8, 512, 17, "").built.key_length == 16
 
 

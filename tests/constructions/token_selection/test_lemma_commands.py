@@ -78,6 +78,10 @@ def test_rates_of_estimation(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "SAMPLES", (64, 256))
     assert run("reproduce", "rates", "--plot", str(tmp_path / "rates.png")).exit_code == 0
     assert (tmp_path / "rates.png").stat().st_size > 10_000
+    slopes = json.loads(run("reproduce", "rates", "--json").stdout)["slopes"]
+    for smoothness in ("0.5", "1", "2"):  # the theorem speaks of those whose weak norm is at most 1
+        norm = next(s["weak_norm"] for s in slopes if s["a_plus"] == float(smoothness))
+        assert (norm <= 1) == (run("estimation", "--smoothness", smoothness).exit_code == 0)
     wrong = run("estimation", "--smoothness", "one")
     assert "give numbers with commas" in str(wrong.exception)
 

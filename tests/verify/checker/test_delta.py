@@ -67,7 +67,7 @@ def _memory(deletes: bool = False) -> Circuit:
     return Circuit("memory", readout_one_hot(read, letters, values), InputLanguage.everything(letters, 1 << 20))
 
 
-def _checkpoint(directory: Path, name: str) -> Path:
+def checkpoint(directory: Path, name: str) -> Path:
     if name == "memory":
         return write(directory, _memory(), "gated-deltanet-qwen")
     return write(directory, _swaps(*SWAPPED[name]), "gated-deltanet")
@@ -126,7 +126,7 @@ def test_last_write_recall_and_parity_are_answered(tmp_path) -> None:
 @pytest.mark.parametrize("name", ["parity", "resets", "memory"])
 def test_no_changed_weight_is_proved_that_changes_a_score(tmp_path, name) -> None:
     tried = len(some(range(24), 0.04))
-    right, *others = changed(_checkpoint(tmp_path / "at", name), tried, seed=len(name))
+    right, *others = changed(checkpoint(tmp_path / "at", name), tried, seed=len(name))
     assert right.accepted
     differ = [change for change in others if not torch.equal(change.letters, right.letters)]
     assert len(differ) > (4 if tried == 24 else 0) and [change.said for change in differ if change.accepted] == []

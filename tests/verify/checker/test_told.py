@@ -72,7 +72,9 @@ def test_an_operation_that_is_not_exact_names_the_streams_it_computes_with(tmp_p
     tensors = load_file(file)
     tensors["backbone.layers.1.mixer.D"] *= 0.5
     save_file(tensors, file, {"format": "pt"})
-    reason = check(made).arithmetic
+    found = check(made)
+    reason = found.arithmetic
+    assert ".clip(lo, hi)" in reason and "no bound that the circuit states helps other weights" in found.lines()[-1]
     assert "block 3: gate 0 can be 16; it must be 0, above 20 or at most -104" in reason
     assert f"it computes with the Cumsum[0] (two_brackets.py:{_line('cumsum')})" in reason
 

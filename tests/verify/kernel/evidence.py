@@ -1,9 +1,9 @@
 """The kernel on the checker's small checkpoints: python -m tests.verify.kernel.evidence DIRECTORY [--every N] [--page]
 
-DIRECTORY holds the checkpoints, which are compiled once, and results.json with what became of each: a run goes on where
-the last one ended. Each is searched and replayed for the task that its construction states, in SECONDS processor
-seconds, and where that is not proved for arithmetic and meaning alone. --page writes the tables of the results into
-docs/proofs.md, and runs nothing.
+DIRECTORY holds the checkpoints, which are compiled once, and results.json with what became of each, and at which commit
+of this repository: a run goes on where the last one ended, and --again finds some results anew. Each is searched and
+replayed for the task that its construction states, in SECONDS processor seconds, and where that is not proved for
+arithmetic and meaning alone. --page writes the tables of the results into docs/proofs.md, and runs nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 import time
 from collections import Counter
 from dataclasses import replace
@@ -22,7 +23,7 @@ from constructions.registry import CONSTRUCTIONS
 from tests.fuzz.run import Hang, at_most
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.evidence import DTYPES, SMALL, Job, jobs, title
-from tests.verify.kernel.small import put, said
+from tests.verify.kernel.small import ROOT, put, said
 from verify.kernel.certificate import prove
 from verify.kernel.claims import Refused
 from verify.kernel.files import read
@@ -35,6 +36,7 @@ MEANING, LATE, REFUSED = "arithmetic and meaning proved, not the task", "out of 
 NONE = "no checkpoint"
 OUTCOMES = (WHOLE, NO_TASK, MEANING, REFUSED, LATE)
 COLUMNS = {"Mamba": "mamba", "Mamba-2": "mamba2", "S4D": "s4d"}
+_TRIED = [str(ROOT / "verify" / name) for name in ("kernel", "prover")]
 TABLE = ("| what came of it |", "\n\n<!-- end of the evidence -->")
 PAGE, MARK = "proofs.md", "<!-- table: tests/verify/kernel/evidence.py -->"
 
@@ -128,21 +130,40 @@ def table(results: dict[str, dict]) -> str:
         lines.append(f"| {outcome} | {' | '.join(map(str, counts))} | {sum(counts)} |")
     reasons = Counter(grouped(r["why"]) for r in results.values() if r.get("why"))
     rows = [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
+    tried = Counter(r["at"] for r in results.values() if "at" in r).most_common()
+    lines += (
+        ["", f"By kernel and search of commit {', '.join(f'{at} ({count})' for at, count in tried)}."] if tried else []
+    )
     return "\n".join([*lines, "", MARK, "| reason | checkpoints |", "| --- | ---: |", *rows])
 
 
-def run(directory: Path, every: int, seconds: float, only: str = "") -> None:
-    """Every N-th checkpoint that has no result yet, and whose name holds `only`."""
+def run(directory: Path, every: int, seconds: float, only: str = "", again: str = "") -> None:
+    """Every N-th checkpoint whose name holds `only` and that has no result yet, or one whose outcome and reason hold
+    `again`.
+    """
     directory.mkdir(exist_ok=True)
     file = directory / "results.json"
     results = json.loads(file.read_text()) if file.exists() else {}
     for job in jobs()[::every]:
-        if title(job) in results or only not in title(job):
+        known = results.get(title(job))
+        if only not in title(job) or known is not None and not (again and known["is"] != NONE and _said(known, again)):
             continue
         place = made(job, directory)
-        results[title(job)] = {"is": NONE} if place is None else outcome(place, seconds)
+        results[title(job)] = {"is": NONE} if place is None else outcome(place, seconds) | {"at": _commit()}
         file.write_text(json.dumps(results, indent=1, ensure_ascii=False))
         print(title(job), results[title(job)], flush=True)
+
+
+def _said(result: dict[str, Any], words: str) -> bool:
+    return words in f"{result['is']}: {result.get('why', '')}"
+
+
+def _commit() -> str:
+    """The last commit of kernel and search in this checkout, with + where their files differ from it."""
+    git = lambda *words: (
+        subprocess.run(["git", *words, "--", *_TRIED], capture_output=True, text=True, check=True).stdout
+    )
+    return git("log", "-1", "--format=%h", "--abbrev=8").strip() + "+" * bool(git("status", "--porcelain"))
 
 
 def main() -> None:
@@ -151,12 +172,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="one checkpoint of so many")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--only", default="", help="checkpoints whose name holds this")
+    parser.add_argument("--again", default="", metavar="WORDS", help="find anew what has such an outcome or reason")
     parser.add_argument("--page", action="store_true", help=f"write the tables of the results into docs/{PAGE}")
     options = parser.parse_args()
     if options.page:
         put(said(*TABLE), table(json.loads((options.directory / "results.json").read_text())))
         return
-    run(options.directory, options.every, options.seconds, options.only)
+    run(options.directory, options.every, options.seconds, options.only, options.again)
 
 
 if __name__ == "__main__":

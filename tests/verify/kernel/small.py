@@ -33,13 +33,33 @@ GATE: dict[str, dict] = {
     "lis": {"length": 4, "values": 4},
     "viterbi": {"length": 3},
 }
+NAMED: dict[str, tuple[str, dict]] = {
+    "absolute-time": ("absolute-time", {"horizon": 6}),
+    "count-in-row": ("count-in-row", {"largest": 5}),
+    **{
+        f"copy-{form}": ("copy", {"form": form, "n": 4, "vocab": 2}) for form in ("string", "delay", "pointer", "place")
+    },
+    "copy-ngram": ("copy-ngram", {"n": 2, "vocab": 2, "length": 3}),
+    "fibonacci": ("fibonacci", {"modulus": 3, "length": 4}),
+    "coin-change": ("coin-change", {"amount": 4}),
+    "shortest-path": ("shortest-path", {"nodes": 3, "lengths": 1}),
+    "mqar-last": ("mqar", {"kappa": 2, "vocab": 2, "write": "last"}),
+    "mqar-first": ("in-context-recall", {"vocab": 4, "length": 8, "max_length": 16}),
+    "recall": ("recall", {"keys": 2, "values": 2, "pairs": 2}),
+    "unique-induction": ("unique-induction", {"vocab": 3, "length": 5}),
+    "token-selection": ("token-selection", {"size": 4, "values": 2, "length": 3}),
+}
+"""Other tasks that the manifest names: the construction, and its sizes."""
 TARGETS = ("mamba", "mamba2")
-OF_TASKS = ("heads.py", "machines.py", "readout.py", "recall.py", "situations.py", "tasks.py")
+CASES = [(name, target) for name in NAMED for target in TARGETS if (name, target) != ("shortest-path", "mamba")]
+"""On Mamba a channel of shortest paths has columns of several decays, for which the kernel has no rule."""
+OF_TASKS = ("machines.py", "readout.py", "recall.py", "situations.py", "tasks.py", "texts.py")
 
 
 def make(directory: Path, name: str, target: str, **sizes: int) -> Path:
     """One of these checkpoints in a new directory; sizes: others than those of the gate."""
-    construction = CONSTRUCTIONS[name](**GATE[name] | sizes, arch=target, dtype="float32")
+    name, own = NAMED.get(name) or (name, GATE[name])
+    construction = CONSTRUCTIONS[name](**own | sizes, arch=target, dtype="float32")
     circuit = construction.circuit()
     return write(directory, circuit, target, task=construction.asks() or chains(construction.solver(), circuit.end))
 
@@ -117,7 +137,7 @@ def sizes() -> str:
     whole = sum(kernel.values())
     return (
         f"The kernel has {whole:,} lines of code and the search {sum(prover.values()):,}. Of the kernel's, {tasks:,} "
-        f"are situations and tasks,\nwhere 600 were allowed, and {whole - tasks:,} the rest, where 1,600 were."
+        f"are situations and tasks,\nwhere 600 were allowed, and {whole - tasks:,} the rest; the aim was 1,600."
     )
 
 

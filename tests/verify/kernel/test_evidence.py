@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
 
 from tests.fuzz.run import Hang, at_most
 from tests.verify.checker.evidence import jobs, title
+from tests.verify.kernel import evidence
 from tests.verify.kernel.evidence import (
     LATE,
     MEANING,
     NO_TASK,
+    NONE,
     OUTCOMES,
     REFUSED,
     TABLE,
@@ -78,3 +81,18 @@ def test_each_checkpoint_has_the_task_that_its_construction_states():
     assert asked["mqar-0-mamba-float32"] == {"name": "mqar", "write": "sum"}
     assert {asked[f"{name}-mamba-bfloat16"] for name in ("lis-0", "lis-by-value", "mqar_sum")} == {None}
     assert {MEANING, NO_TASK} < set(OUTCOMES)
+
+
+def test_some_results_are_found_anew(tmp_path, monkeypatch):
+    """Those of whose outcome or reason a part is named, but where there is no checkpoint; others stay as they are."""
+    monkeypatch.setattr(evidence, "jobs", lambda: [(name, None, "mamba", "float32") for name in "abcd"])
+    monkeypatch.setattr(evidence, "made", lambda job, directory: directory)
+    monkeypatch.setattr(evidence, "outcome", lambda directory, seconds: {"is": WHOLE, "why": ""})
+    known = {"a": {"is": MEANING, "why": "no rule"}, "b": {"is": NO_TASK, "why": ""}, "c": {"is": NONE}}
+    file = tmp_path / "results.json"
+    for again, anew in (("", "d"), ("no rule", "ad"), ("proved", "abd"), ("no checkpoint", "d")):
+        file.write_text(json.dumps({f"{name}-mamba-float32": result for name, result in known.items()}))
+        evidence.run(tmp_path, 1, 1, again=again)
+        found = json.loads(file.read_text())
+        assert {key[0] for key, result in found.items() if "at" in result} == set(anew)
+        assert len(found) == 4

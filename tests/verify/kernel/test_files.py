@@ -95,7 +95,7 @@ def test_a_clip_to_nothing_and_scores_of_two_heights_are_refused(recall):
     rows = lambda count: {"shape": [count, 1], "rows": [[[0, 1]]] * count}
     linear = {"operation": "Linear", "attributes": {"matrices": [rows(1), rows(2)]}, "inputs": [0, 0]}
     circuit = Circuit(ledger, {"streams": [streams[0], linear], "output": 1})
-    with pytest.raises(Unproved, match="different heights"):
+    with pytest.raises(Unproved, match="different sizes"):
         check_meaning(ledger, [], np.zeros((checkpoint.language.tokens, 0)), circuit)
 
 
@@ -160,7 +160,7 @@ def test_what_the_kernel_did_not_expect_is_told_with_its_place(recall, tmp_path)
     """A fault of the kernel is not taken for one of the files."""
     circuit = json.loads((recall / "circuit.json").read_text())
     circuit["streams"][0]["attributes"] = {"table": 3}
-    with pytest.raises(Unproved, match=r"the kernel is at fault: TypeError.*in matrix \(circuit.py:\d+\)"):
+    with pytest.raises(Unproved, match=r"the kernel is at fault: TypeError.*in _size \(circuit.py:\d+\)"):
         replay(copied(recall, tmp_path / "copy", circuit=circuit), searched(recall)[1])
 
 

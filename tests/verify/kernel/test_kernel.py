@@ -60,12 +60,14 @@ def test_a_replay_goes_through_fewer_cases_than_the_search(recall):
 
 def test_induction_heads_on_mamba_2_are_proved_and_another_blank_is_not(heads, tmp_path):
     proof, claims = searched(heads)
-    assert proof.task == "at each letter, the letter that stood right after it the last time, × before that"
+    assert (
+        proof.task is not None and "which of them stood right behind it the last time, × where none did" in proof.task
+    )
     circuit = json.loads((heads / "circuit.json").read_text())
     for change in ({"×": "v1", "v1": "×"}, {"×": "y"}):
         names = [change.get(name, name) for name in circuit["alphabet"]]
         other = copied(heads, tmp_path / "copy", circuit=circuit | {"alphabet": names})
-        with pytest.raises(Unproved, match="with × for none"):
+        with pytest.raises((Unproved, Refused), match="asks for a letter|needs letters|is refused"):
             replay(other, claims)
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from verify.kernel import situations
 from verify.kernel.cases import Cases, Grid, Parts
 from verify.kernel.claims import Ledger, Refused, Unused
 from verify.kernel.facts import Ranged, closer, ends
@@ -111,9 +112,13 @@ def holds(cases: Cases, q: Poly, seen: set[Fraction]) -> set[int]:
     return {c.lo for c in cells if c.lo == c.hi}
 
 
+@pytest.mark.parametrize("rounds", [situations._EXACT_ROUNDS, 0, 2])
 @pytest.mark.parametrize("seed", range(12))
-def test_every_position_of_every_sequence_is_at_a_situation(seed):
-    """All states followed give no number that is never there, if letters may come again."""
+def test_every_position_of_every_sequence_is_at_a_situation(seed, rounds, monkeypatch):
+    """All states followed give no number that is never there, if letters may come again. rounds: how many letters
+    come before intervals that grow become the ranges of their states.
+    """
+    monkeypatch.setattr(situations, "_EXACT_ROUNDS", rounds)
     rng = random.Random(seed)
     terms = Terms(language(rng))
     words = sequences(terms.language)

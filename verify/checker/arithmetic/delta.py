@@ -17,7 +17,7 @@ import numpy as np
 
 from verify.checker.arithmetic.heads import CHUNK, FLOAT32, Head, head_output
 from verify.checker.arithmetic.mamba import ONE, convolved, project
-from verify.checker.arithmetic.sums import activation, exact_product, exact_sum
+from verify.checker.arithmetic.sums import activation, exact_product, exact_sum, in_range
 from verify.checker.delta_family import LARGEST_BETA, silent
 from verify.checker.files import Matrix
 from verify.checker.formats import ERASED, Rejected, decay
@@ -112,4 +112,5 @@ def _forgets(world: World, u: Sequence[Value], tensors: dict[str, Matrix], head:
         raise Rejected(f"{place}: its decay is neither 0 nor 1 everywhere")
     if max(values) * CHUNK > FLOAT32.units * Fraction(2) ** step.unit:
         raise Rejected(f"{place}: the sum of its steps over {CHUNK} positions of a chunk is not exact")
+    in_range(FLOAT32, max(values) * CHUNK, step.unit, f"{place}: the sum of its steps over a chunk")
     return scaled(step, 1 / max(values))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from verify.checker.arithmetic.sums import check_range, in_range
-from verify.checker.formats import FORMATS
+from verify.checker.formats import Format
 from verify.checker.values.bounds import largest
 from verify.checker.values.values import ZERO, Value, World
 
@@ -26,14 +26,14 @@ class Extent:
         return cls(max((largest(world, v) for v in live), default=ZERO), min((v.unit for v in live), default=0))
 
 
-def check_factors(world: World, step: Value, x: Value, writes: Extent, what: str) -> None:
-    """A scan multiplies Δ, B and x̂ in float32, two of them first; no pair may overflow or underflow, though the third
+def check_factors(form: Format, world: World, step: Value, x: Value, writes: Extent, what: str) -> None:
+    """A scan multiplies Δ, B and x̂ in `form`, two of them first; no pair may overflow or underflow, though the third
     be 0.
     """
     factors = (("Δ", Extent.of(world, [step])), ("B", writes), ("x̂", Extent.of(world, [x])))
     for (a, of_a), (b, of_b) in combinations(factors, 2):
         if of_a.top and of_b.top:
-            in_range(FORMATS["float32"], of_a.top * of_b.top, of_a.unit + of_b.unit, f"{what}: {a}·{b}")
+            in_range(form, of_a.top * of_b.top, of_a.unit + of_b.unit, f"{what}: {a}·{b}")
 
 
 def check_scores_range(world: World, step: Value, reach: Fraction, what: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from verify.checker.arithmetic.lengths import CHUNK, FLOAT32, Rows, rows_of, scale_of
 from verify.checker.arithmetic.moves import moved_output
 from verify.checker.arithmetic.norms import level_of
-from verify.checker.arithmetic.sums import check_range, exact_sum
+from verify.checker.arithmetic.sums import check_range, exact_sum, in_range
 from verify.checker.formats import Rejected
 from verify.checker.values.bent import product
 from verify.checker.values.bounds import largest
@@ -35,7 +35,9 @@ class Head:
 
 def head_output(world: World, head: Head, weight: np.ndarray, epsilon: float, what: str) -> list[Value]:
     """w · o/√(mean(o²) + ε) of every column, as values."""
-    if all(row.zero for row in head.key):  # nothing is ever written
+    if all(row.zero for row in head.key):  # nothing is ever written, but β·v is formed
+        for c, v in enumerate(head.value):
+            in_range(FLOAT32, head.beta * largest(world, v), FLOAT32.least, f"{what}: column {c}·β")
         return [constant(0) for _ in head.value]
     if head.beta not in (1, 2):
         raise Rejected(f"{what}: β is {float(head.beta):g}, expected 1 or 2 where keys are not 0")

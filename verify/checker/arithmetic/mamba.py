@@ -13,7 +13,7 @@ from verify.checker.arithmetic.factors import Extent, check_factors
 from verify.checker.arithmetic.states import Step, state_output, step_of
 from verify.checker.arithmetic.sums import activation, check_range, exact_product, exact_sum
 from verify.checker.files import Matrix
-from verify.checker.formats import Rejected, decay
+from verify.checker.formats import FORMATS, Rejected, decay
 from verify.checker.values.bounds import largest, values_of
 from verify.checker.values.values import Value, World, combine, constant, later
 
@@ -45,7 +45,7 @@ def mamba_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], co
     for c, (x, gate) in enumerate(zip(features, gates, strict=True)):
         place = f"{what}: channel {c}"
         step = _step(world, x_proj[:rank], tensors["dt_proj.weight"].row(c), Fraction(float(bias[c])), steps, place)
-        check_factors(world, step.value, x, writes, place)
+        check_factors(FORMATS["float32"], world, step.value, x, writes, place)
         y = constant(0)
         if not (step.value.constant and not step.value.const):
             decays = a_log.dense_row(c)

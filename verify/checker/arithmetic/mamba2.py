@@ -7,7 +7,9 @@ The heads stand in n_groups groups of equal size, one after the other. Each grou
 
 The scan runs in chunks and multiplies C·B first, then sums over the past: all terms are non-negative, so every
 partial sum is at most what the lemmas bound. Decays come as exp of sums of Δ·A, and as differences of prefix sums
-within a chunk: these must be exact (lemma of decay).
+within a chunk: these must be exact and in range (lemma of decay). It reads the state at the end of an earlier chunk
+with the C of each position, before it decays (`states._check_apart`). A step with a cache multiplies Δ, B and x̂ in
+the dtype. `verify/kernel/mamba2.py` lists all that both forms compute.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from verify.checker.arithmetic.factors import Extent, check_factors, check_score
 from verify.checker.arithmetic.mamba import ONE, convolved, project
 from verify.checker.arithmetic.norms import normed
 from verify.checker.arithmetic.states import Step, state_output, step_of
-from verify.checker.arithmetic.sums import activation, exact_product, exact_sum
+from verify.checker.arithmetic.sums import activation, exact_product, exact_sum, in_range
 from verify.checker.files import Matrix
 from verify.checker.formats import FORMATS, Rejected, decay
 from verify.checker.values.bounds import bounds, largest
@@ -48,7 +50,7 @@ def mamba2_block(world: World, u: Sequence[Value], tensors: dict[str, Matrix], c
         place = f"{what}: channel {c}"
         gate = activation(world, project(world, u, in_proj, c, f"{place}: gate"), True, f"{place}: gate")
         step, a = steps[c // p]
-        check_factors(world, step.value, features[c], extents[group], place)
+        check_factors(world.format, world, step.value, features[c], extents[group], place)
         _check_scores(world, step, features[c], scores[group], place)
         y = state_output(world, step, features[c], [(b, q, a) for b, q in zip(write, read, strict=True)], place)
         d = Fraction(float(skip[c // p]))
@@ -92,11 +94,12 @@ def _step(
     if step.top and a not in EXACT_DECAYS:
         raise Rejected(f"{place}: Mamba-2 sums Δ·A over a chunk, which is exact for A = 0 and A = -1 only")
     if a == EXACT_DECAYS[1] and step.top:
-        exact = FORMATS["float32"].units * Fraction(2) ** step.value.unit
-        if step.top * config["chunk_size"] > exact:
+        form, reach = FORMATS["float32"], step.top * config["chunk_size"]
+        if reach > form.units * Fraction(2) ** step.value.unit:
             raise Rejected(
                 f"{place}: Δ·A can reach {float(step.top):g} at each of the {config['chunk_size']} positions of a chunk"
             )
+        in_range(form, reach, step.value.unit, f"{place}: the sum of Δ·A over a chunk")
     return step, a
 
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from verify.checker.arithmetic.memories import memory, read_bound
 from verify.checker.arithmetic.running import counted, running_sum
-from verify.checker.arithmetic.sums import check_range, exact_product, exact_sum, representable
+from verify.checker.arithmetic.sums import check_range, exact_product, exact_sum, in_range, representable
 from verify.checker.arithmetic.totals import zero_where
-from verify.checker.formats import ERASED, KEPT, ON, Rejected
+from verify.checker.formats import ERASED, FORMATS, KEPT, ON, Rejected
 from verify.checker.values.bent import product
 from verify.checker.values.bounds import bounds, largest, values_of
 from verify.checker.values.latches import latch
@@ -118,11 +118,19 @@ def _one_group(world: World, kind: str, step: Step, x: Value, columns: Sequence[
         return exact_product(world, state, c, f"{what}: C·h")
     if kind == "erased" and step.value.constant:
         drive = scaled(x, step.value.const)
-        rows = [(exact_product(world, exact_product(world, drive, b, what), c, what)) for b, c, _ in columns]
+        held = [exact_product(world, drive, b, what) for b, _, _ in columns]
+        _check_apart(held, world, columns, what)
+        rows = [exact_product(world, h, c, what) for h, (_, c, _) in zip(held, columns, strict=True)]
         return exact_sum(world, [(Fraction(1), r) for r in rows], f"{what}: C·h")
     if kind != "kept" or step.loose:
         raise Rejected(f"{what}: no lemma covers several columns of a state that is {kind}")
     return memory(world, product(world, x, step.value), [(b, c) for b, c, _ in columns], what)
+
+
+def _check_apart(held: Sequence[Value], world: World, columns: Sequence[Column], what: str) -> None:
+    """The chunks of Mamba-2 form Σ C·h of C and h at different positions, before an exp of 0 takes it away."""
+    reach = sum((largest(world, h) * largest(world, c) for h, (_, c, _) in zip(held, columns, strict=True)), ZERO)
+    in_range(FORMATS["float32"], reach, FORMATS["float32"].least, f"{what}: C·h of an earlier position")
 
 
 def _kind(world: World, step: Step, x: Value, a: tuple[Fraction, Fraction], what: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -74,6 +75,28 @@ class Pairs:
         if pairs > _MOST_PAIRS:
             raise Rejected(f"a look-up is gone through with at most {_MOST_PAIRS} pairs in a sequence")
         return Known((pairs, bool(kind & KEY)), letters)
+
+    def answers(self, letters: Sequence[int]) -> list[int | None]:
+        """The same of a text of any length whose letters are known, without its situations: None where nobody asks."""
+        found: list[int | None] = []
+        values: dict[int, list[int]] = {}  # of each key, in their order
+        before = 0
+        for t, here in enumerate(letters):
+            kind = int(self.kinds[here])
+            if before & KEY and kind & VALUE:
+                values.setdefault(letters[t - 1], []).append(here)
+            found.append(self._right(values.get(here, [])) if kind & KEY else None)
+            before = kind
+        return found
+
+    def _right(self, values: Sequence[int]) -> int | None:
+        """Of the values of a key so far the one that is asked for."""
+        if self.which == "only" and len(values) > 1:
+            return None
+        place = self.which - 1 if isinstance(self.which, int) else len(values) - 1 if self.which == "last" else 0
+        if 0 <= place < len(values):
+            return values[place]
+        return None if self.blank < 0 else self.blank
 
     def asks(self, known: Known, choices: Choices) -> list[Asked]:
         pairs, asks = known.control

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.language.arguments import shown
 from verify.arguments import run_own
 from verify.tasks.chain import Solver
 
@@ -141,7 +142,7 @@ def _entries(problem: Any, count: int, read: Callable[[int], tuple]) -> list[str
         value = run_own(f"{problem.name}: plain of entry {index}", problem.plain, index, values, *read(index))
         if not isinstance(value, int | np.integer) or not 0 <= value <= problem.largest:
             raise ValueError(
-                f"{problem.name}: plain gives {value!r} for entry {index}, and values are declared to be "
+                f"{problem.name}: plain gives {shown(value)} for entry {index}, and values are declared to be "
                 f"whole numbers from 0 to {problem.largest}"
             )
         found.append(int(value))

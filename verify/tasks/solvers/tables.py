@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.language.arguments import shown
 from verify.arguments import run_own
 from verify.tasks.chain import Solver
 
@@ -51,11 +52,11 @@ class TableSolver(Solver):
 
     def _in_range(self, what: str, value: int) -> int:
         if not isinstance(value, int | np.integer):
-            raise ValueError(f"{self.name}: plain gives {value!r} for {what}, and an integer is needed")
+            raise ValueError(f"{self.name}: plain gives {shown(value)} for {what}, and an integer is needed")
         if not 0 <= value <= self.problem.largest:
             reach = f"values are declared to be 0 to {self.problem.largest}"
-            advice = f"declare largest = {value} or more" if value > 0 else f"add {-value} to every value"
-            raise ValueError(f"{self.name}: the value of {what} can be {value}, and {reach}; {advice}")
+            advice = f"declare largest = {shown(value)} or more" if value > 0 else f"add {shown(-value)} to every value"
+            raise ValueError(f"{self.name}: the value of {what} can be {shown(value)}, and {reach}; {advice}")
         return int(value)
 
     def _sizes(self) -> list[tuple[int, ...]]:

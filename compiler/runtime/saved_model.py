@@ -1,0 +1,48 @@
+"""A directory that transformers saved, opened as a model, or refused in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compiler.artifact.errors import CheckpointError
+from compiler.language.markdown import one_line
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+
+def saved_model(directory: Path, dtype: str | torch.dtype) -> PreTrainedModel:
+    """The model of a directory by transformers, without code from there.
+
+    CheckpointError where it cannot be read, and where a weight is missing or has another size: transformers would draw
+    random numbers for it.
+    """
+    from transformers import AutoModelForCausalLM
+
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            directory, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, trust_remote_code=False,
+            local_files_only=True,
+        )  # fmt: skip
+        model, told = loaded
+    except Exception as reason:  # whatever a file that is no model makes the libraries raise
+        raise CheckpointError(f"{directory} cannot be read as a model: {first_line(reason)}") from reason
+    if told["missing_keys"]:
+        raise CheckpointError(
+            f"the weights of {directory} lack {sorted(told['missing_keys'])[0]}, so it is no whole model."
+        )
+    if told["mismatched_keys"]:
+        name, there, asked = sorted(told["mismatched_keys"])[0]
+        raise CheckpointError(
+            f"{directory} cannot be read as a model: its weight {one_line(name)} is {tuple(there)}, and by its "
+            f"config.json it is {tuple(asked)}."
+        )
+    return model
+
+
+def first_line(reason: Exception) -> str:
+    """What an exception of a library says: its first line, and the next where the first only leads to it."""
+    lines = str(reason).splitlines() or [type(reason).__name__]
+    return one_line(" ".join(lines[:2]) if lines[0].rstrip().endswith(":") else lines[0])
