@@ -30,10 +30,16 @@ def test_star_free_languages_live_for_ever() -> None:
     assert said["promise"] == "every length" and said["sizes"]["layers"] == {"mamba": 5, "mamba2": 9}
 
 
-def test_groups_are_named_and_refused_with_the_theorem() -> None:
-    said = explained("--name", "s4")
-    assert not said["star_free"] and said["groups"] == ["S_4"] and said["levels"] is None and said["promise"] == ""
-    assert "Sarrof" in " ".join(said["says"])
+@pytest.mark.parametrize(
+    "name, group, promise", [("s4", "S_4", "sequences of at most 1536 letters"), ("a5", "A_5", "")]
+)
+def test_groups_are_named_with_the_theorem_that_says_what_they_take(name: str, group: str, promise: str) -> None:
+    said = explained("--name", name)
+    assert not said["star_free"] and said["groups"] == [group] and said["levels"] is None
+    assert said["promise"] == promise and "Sarrof" in " ".join(said["says"])
+
+
+def test_a_group_that_is_not_solvable_is_refused_with_the_theorem() -> None:
     with pytest.raises(ValueError, match="A_5 is not solvable.*refused on Mamba"):
         CliRunner().invoke(app, ["automaton", "--name", "a5"], catch_exceptions=False)
 
