@@ -263,7 +263,7 @@ def test_a_failed_verification_saves_nothing(
     rebinding = MQAR(kappa=3, vocab=6, write="last").tasks()
     monkeypatch.setattr(MQAR, "tasks", lambda self: rebinding)
     assert run(*SMALL, "--out", str(tmp_path / "a")) == 1
-    assert "the circuit itself gives the wrong answer there" in capsys.readouterr().err.replace("\n", " ")
+    assert "the promise says nothing of that sequence" in capsys.readouterr().err.replace("\n", " ")
     assert not (tmp_path / "a").exists()
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, readout_integer
 from compiler.language.markdown import one_line, printable
+from constructions.command.display import console
 from constructions.command.requests import picture_path
 from constructions.pictures.page import save
 from tests.artifact.test_compare import reseal
@@ -34,8 +35,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal that breaks no line by itself."""
+    """A terminal that breaks no line by itself, also where the console met another width when it was made."""
     monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setattr(console, "_width", 1000)
 
 
 COMMANDS = {
