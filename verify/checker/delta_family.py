@@ -57,6 +57,8 @@ def check_config(config: dict, dtype: str) -> dict:
     if "rope_parameters" in config and "rope_parameters" not in expected:
         expected["rope_parameters"] = _ROPE
     check_entries(config, expected, "rms_norm_eps", _HARMLESS, set(_SIZES))
+    if kind == "olmo_hybrid" and config["head_dim"] > 1 and config["head_dim"] % 2:
+        raise Rejected(f"head_dim is {config['head_dim']}, and OLMo-Hybrid runs with even ones")
     pad = config.get("pad_token_id", _PAD[kind])
     if pad is not None and not (type(pad) is int and 0 <= pad < config["vocab_size"]):
         raise Rejected(f"pad_token_id is {pad!r:.60}, which the embedding has no row for: the library opens no model")

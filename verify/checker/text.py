@@ -61,6 +61,7 @@ def _check_config(config: dict, letters: int, stop: int | None) -> None:
         if key not in config:
             raise Rejected(f"config.json has no {key}, and the class of the model would choose one")
     _check_ending(config, "config.json", letters, stop)
+    _check_row(config, "config.json", config["vocab_size"])
 
 
 def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> None:
@@ -76,6 +77,13 @@ def _check_ending(content: dict, file: str, letters: int, stop: int | None) -> N
         raise Rejected(f"{file} has a bos_token_id, which the circuit would read as a position")
 
 
+def _check_row(content: dict, file: str, rows: int) -> None:
+    """generate() fills up texts that have ended with the id of padding, and looks its row up."""
+    pad = content.get("pad_token_id")
+    if pad is not None and pad >= rows:
+        raise Rejected(f"{file} has pad_token_id = {pad}, and the embedding has {rows} rows")
+
+
 def _is_special(found: object, letters: int) -> bool:
     return found is None or type(found) is int and letters <= found < MOST_ID
 
@@ -83,6 +91,7 @@ def _is_special(found: object, letters: int) -> bool:
 def _check_generation(content: dict, config: dict, letters: int, stop: int | None) -> None:
     """Nothing but the highest score decides."""
     _check_ending(content, "generation_config.json", letters, stop)
+    _check_row(content, "generation_config.json", config["vocab_size"])
     for key, value in content.items():
         if key in _GREEDY and value is not _GREEDY[key]:
             raise Rejected(f"generation_config.json has {key} = {value!r}, expected {_GREEDY[key]!r}")
@@ -101,6 +110,8 @@ def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict
     kept = isinstance(after, dict) and (after.get("type"), after.get("single"), after.get("special_tokens"))
     if after is not None and kept != ("TemplateProcessing", _ONE_TEXT, {}):
         raise Rejected("tokenizer.json has a post_processor, which may add tokens")
+    if content.get("version") != "1.0":
+        raise Rejected(f'tokenizer.json is of version {content.get("version")!r:.40}, and "1.0" is the one there is')
     unknown = set(content) - {*_PLAIN, "post_processor", "version", "added_tokens", "model"}
     model = content.get("model")
     if unknown or not isinstance(model, dict) or set(model) != {"type", "vocab", "unk_token"}:

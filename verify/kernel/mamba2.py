@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic
+from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic, exponent
 from verify.kernel.mamba import check_factors, convolved, gated, project, state_output
 from verify.kernel.mixers import ONE, Floats, Number
 
@@ -80,13 +80,15 @@ def _step(
 ) -> tuple[Number, tuple[Fraction, Fraction]]:
     """Δ of a head, and its |A|: 0, or 1 where a whole chunk's sum of Δ is exact (Activations.decays_of_a_chunk)."""
     step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
-    limits, top = config.get("time_step_limit") or [], f.size(step)
+    pad = f.pad_step(f"{place}: Δ", dyadic(w["dt_bias"][head])) if rate[1] else Fraction(0)
+    limits, top = config.get("time_step_limit") or [], max(f.size(step), pad)
     if [type(x) for x in limits] != [float, float] or not limits[0] == 0 <= top <= limits[1] <= f.form.largest:
         raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
     if step.rounded or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")
     if rate[1]:
-        FLOAT32.exact(top * config["chunk_size"], step.poly.unit, f"{place}: the sum of Δ over a chunk")
+        unit = min(step.poly.unit, exponent(pad)) if pad else step.poly.unit
+        FLOAT32.exact(top * config["chunk_size"], unit, f"{place}: the sum of Δ over a chunk")
     return step, rate
 
 

@@ -113,6 +113,12 @@ class Floats:
         rounded = any(abs(v) > self.form.units * Fraction(2) ** unit for v in values)
         return Number(self.terms.relu(total), rounded=rounded)
 
+    def pad_step(self, place: str, bias: Fraction) -> Fraction:
+        """softplus(bias): Δ where a text is padded (lemma of pads)."""
+        if floats.OFF < bias <= floats.ON:
+            raise Unproved(f"{place} is softplus of {float(bias):g} where a text is padded, which is rounded")
+        return max(bias, Fraction(0))
+
     def values(self, place: str, p: Poly) -> list[Fraction]:
         """All that p can be, where these are finitely many numbers that are known."""
         c, cells = self.terms.cells(p)

@@ -17,10 +17,11 @@ import numpy as np
 
 from verify.checker.arithmetic.heads import CHUNK, FLOAT32, Head, head_output
 from verify.checker.arithmetic.mamba import ONE, convolved, project
+from verify.checker.arithmetic.pads import step_at_pads
 from verify.checker.arithmetic.sums import activation, exact_product, exact_sum, in_range
 from verify.checker.delta_family import LARGEST_BETA, silent
 from verify.checker.files import Matrix
-from verify.checker.formats import ERASED, Rejected, decay
+from verify.checker.formats import ERASED, Rejected, decay, exponent
 from verify.checker.values.bounds import bounds, values_of
 from verify.checker.values.values import Value, World, constant, scaled
 
@@ -105,12 +106,14 @@ def _forgets(world: World, u: Sequence[Value], tensors: dict[str, Matrix], head:
     if not a[1]:
         return constant(0)  # exp(A_log) = 0: whatever the step, g = -0
     step = activation(world, total, False, f"{place}: the step of its decay")
-    if step.zero:
+    padded = step_at_pads(bias.const, f"{place}: the step of its decay")
+    if step.zero and not padded:
         return constant(0)
     values = values_of(world, step)
     if values is None or len({v for v in values if v}) != 1 or a != (ONE, ONE) or max(values) < ERASED:
         raise Rejected(f"{place}: its decay is neither 0 nor 1 everywhere")
-    if max(values) * CHUNK > FLOAT32.units * Fraction(2) ** step.unit:
+    reach, unit = max(*values, padded) * CHUNK, min(step.unit, exponent(padded) if padded else step.unit)
+    if reach > FLOAT32.units * Fraction(2) ** unit:
         raise Rejected(f"{place}: the sum of its steps over {CHUNK} positions of a chunk is not exact")
-    in_range(FLOAT32, max(values) * CHUNK, step.unit, f"{place}: the sum of its steps over a chunk")
+    in_range(FLOAT32, reach, unit, f"{place}: the sum of its steps over a chunk")
     return scaled(step, 1 / max(values))

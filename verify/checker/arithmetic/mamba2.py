@@ -22,10 +22,11 @@ from fractions import Fraction
 from verify.checker.arithmetic.factors import Extent, check_factors, check_scores_range
 from verify.checker.arithmetic.mamba import ONE, convolved, project
 from verify.checker.arithmetic.norms import normed
+from verify.checker.arithmetic.pads import step_at_pads
 from verify.checker.arithmetic.states import Step, state_output, step_of
 from verify.checker.arithmetic.sums import activation, exact_product, exact_sum, in_range
 from verify.checker.files import Matrix
-from verify.checker.formats import FORMATS, Rejected, decay
+from verify.checker.formats import FORMATS, Rejected, decay, exponent
 from verify.checker.values.bounds import bounds, largest
 from verify.checker.values.values import Value, World, constant
 
@@ -87,19 +88,22 @@ def _step(
     a = decay(float(tensors["A_log"].dense_row(0)[head]))
     limit = config.get("time_step_limit")
     low, high = limit if isinstance(limit, list) and len(limit) == 2 else (None, None)
-    if not (isinstance(low, float) and isinstance(high, float) and low == 0 and step.top <= high):
-        raise Rejected(f"{place}: Δ can reach {float(step.top):g}, and time_step_limit is {limit!r:.60}")
+    padded = step_at_pads(bias.const, f"{place}: Δ") if a[1] else Fraction(0)
+    top = max(step.top, padded)
+    if not (isinstance(low, float) and isinstance(high, float) and low == 0 and top <= high):
+        raise Rejected(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limit!r:.60}")
     if float(world.format.largest) < high < math.inf:
         raise Rejected(f"{place}: time_step_limit is {high:g}, which {world.format.name} does not hold")
-    if step.top and a not in EXACT_DECAYS:
+    if top and a not in EXACT_DECAYS:
         raise Rejected(f"{place}: Mamba-2 sums Δ·A over a chunk, which is exact for A = 0 and A = -1 only")
-    if a == EXACT_DECAYS[1] and step.top:
-        form, reach = FORMATS["float32"], step.top * config["chunk_size"]
-        if reach > form.units * Fraction(2) ** step.value.unit:
+    if a == EXACT_DECAYS[1] and top:
+        form, reach = FORMATS["float32"], top * config["chunk_size"]
+        unit = min(exponent(x) for x in (padded, Fraction(2) ** step.value.unit if step.top else 0) if x)
+        if reach > form.units * Fraction(2) ** unit:
             raise Rejected(
-                f"{place}: Δ·A can reach {float(step.top):g} at each of the {config['chunk_size']} positions of a chunk"
+                f"{place}: Δ·A can reach {float(top):g} at each of the {config['chunk_size']} positions of a chunk"
             )
-        in_range(form, reach, step.value.unit, f"{place}: the sum of Δ·A over a chunk")
+        in_range(form, reach, unit, f"{place}: the sum of Δ·A over a chunk")
     return step, a
 
 

@@ -12,6 +12,7 @@ from verify.checker.arithmetic.mamba import mamba_block
 from verify.checker.arithmetic.mamba2 import mamba2_block
 from verify.checker.arithmetic.memories import joined
 from verify.checker.arithmetic.norms import normed
+from verify.checker.arithmetic.pads import check_gates, check_norms
 from verify.checker.arithmetic.sums import exact_sum
 from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
@@ -82,6 +83,7 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
     letters = checkpoint.language.tokens
     lanes = [of_letters(embedding.dense_row(i)[:letters]) for i in range(config["hidden_size"])]
     epsilon = config[names.epsilon]
+    _check_pads(world, config, tensors, names)
     if names.silent:
         check_silent(tensors, config)
     for b in range(config["num_hidden_layers"] - names.silent):
@@ -98,6 +100,19 @@ def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
     head = tensors["lm_head.weight"]
     _check_head(world, final, head)
     return Proved(world, final, head, _specials_lose(world, final, head, letters))
+
+
+def _check_pads(world: World, config: dict, tensors: dict[str, Matrix], names: Names) -> None:
+    """What a special token's row is behind the norms (lemma of pads)."""
+    embedding, letters = tensors[names.embedding], world.language.tokens
+    rows = np.array([embedding.dense_row(i) for i in range(letters, embedding.shape[0])])
+    of_lanes = {name: t for name, t in tensors.items() if "norm" in name and t.shape == (1, config["hidden_size"])}
+    weights = {name: t.dense_row(0) + names.shift for name, t in of_lanes.items()}
+    most = check_norms(world.format, rows.reshape(-1, config["hidden_size"]), weights, config[names.epsilon])
+    if config["model_type"] == "mamba":
+        for name, t in tensors.items():
+            if name.endswith("in_proj.weight"):
+                check_gates(world.format, t.part(t.shape[0] // 2, t.shape[0] // 2), most, name)
 
 
 def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
