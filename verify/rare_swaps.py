@@ -37,6 +37,9 @@ class Estimate:
     error: float
 
 
+LEAST_ROWS = 256  # draws of an estimate
+
+
 def of_draws(draws: np.ndarray) -> Estimate:
     return Estimate(float(draws.mean()), 1.959964 * float(draws.std(ddof=1)) / sqrt(len(draws)))
 
@@ -44,7 +47,7 @@ def of_draws(draws: np.ndarray) -> Estimate:
 def rows_of(words: np.ndarray, columns: int) -> int:
     """How many draws are made: fewer where each takes longer."""
     rows = min(_MOST_ROWS, _ENTRIES // columns)
-    return max(256, rows if _full(words) else min(rows, _SCORED // words.size))
+    return max(LEAST_ROWS, rows if _full(words) else min(rows, _SCORED // words.size))
 
 
 def average_over_codes(

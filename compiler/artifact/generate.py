@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, ScoreError
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import check_files, read_manifest
@@ -20,7 +21,7 @@ from compiler.language.arguments import path as path_of
 from compiler.language.data.languages import language_from_data
 from compiler.language.input_language import InputLanguage
 from compiler.language.markdown import one_line
-from compiler.runtime.generation import by_stepping, by_transformers
+from compiler.runtime.generation import NoNumberError, by_stepping, by_transformers
 
 RUNTIMES = ("mamba-ssm", "transformers")
 MOST_UNASKED = 10_000  # tokens after a prompt where nobody says how many: a promise of every length has no end
@@ -33,7 +34,8 @@ class Written:
     ended: whether the letter that ends a generation came; promised: how many of the tokens the recorded promise speaks
     of (no weight is compared with it), which are those before which the whole text lies in its language; left: whether
     the text has left that language without an end, as it does where answers are no inputs; limited: whether it would go
-    on within the promise, and only the limit for which nobody asked (`MOST_UNASKED`) stopped it.
+    on within the promise, and only the limit for which nobody asked (`MOST_UNASKED`) stopped it; cut: whether the
+    promise's length stopped it, before its end and before as many tokens as were asked for.
     """
 
     prompt: str
@@ -42,6 +44,7 @@ class Written:
     promised: int
     left: bool
     limited: bool = False
+    cut: bool = False
 
     @property
     def inside(self) -> bool:
@@ -77,8 +80,15 @@ class Writer:
         data = {"language": self._language, "length": promise.length, "description": promise.description}
         return replace(language_from_data(data, letters), asked=self.manifest.asked)
 
+    def _run(self, *arguments: Any) -> list[list[int]]:
+        """What the model writes; ScoreError where its scores are no numbers."""
+        try:
+            return self._model(*arguments)
+        except NoNumberError as reason:
+            raise ScoreError(f"{reason}; construct verify {self.directory} compares the weights.") from reason
+
     @cached_property
-    def _run(self) -> Callable[..., list[list[int]]]:
+    def _model(self) -> Callable[..., list[list[int]]]:
         dtype = self.manifest.dtype
         if self.runtime == "mamba-ssm":
             stack = load_over_tokens(self.directory)
@@ -88,7 +98,7 @@ class Writer:
 
     def load(self) -> None:
         """Read the weights now; otherwise the first `write` does."""
-        _ = self._run
+        _ = self._model
 
     def write(
         self, prompts: Sequence[str], most: int | None = None, told: Callable[[int, str], None] | None = None
@@ -98,7 +108,8 @@ class Writer:
 
         ValueError for a prompt that is empty, has an unknown token, lies outside of the promise's language, or is
         only the beginning of a prompt, where the manifest says what a whole one is; and for one that goes on behind a
-        whole prompt otherwise than the model does.
+        whole prompt otherwise than the model does. ScoreError where a token would be chosen from scores that are no
+        numbers.
         """
         rows = [self._encoded(prompt) for prompt in prompts]
         stop = self.manifest.promise.stop
@@ -122,7 +133,9 @@ class Writer:
             ended = words[-1] == stop
             left = not paths[i] and not ended
             limited = most is None and not ended and not left and len(words) < room[i]
-            found.append(Written(prompts[i], words, ended, promised[i], left, limited))
+            short = not left if most is None else len(words) < most
+            cut = short and not ended and len(words) == room[i]
+            found.append(Written(prompts[i], words, ended, promised[i], left, limited, cut))
         return found
 
     def _check_begun(self, ids: list[int], stop: str | None) -> None:

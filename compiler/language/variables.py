@@ -10,7 +10,7 @@ from compiler.language.arguments import shown
 from compiler.language.stream import Stream
 
 _PACKAGE = __name__.split(".")[0]
-INPUT, OUTPUT = "token", "output"  # what every trace calls the input and what the circuit gives
+INPUT, OUTPUT = "input", "output"  # what every trace calls the input and what the circuit gives
 _CREATION = 3  # frames: this function, __post_init__ and __init__ of the circuit
 
 
@@ -37,13 +37,12 @@ def distinct_names(streams: Iterable[Stream], output: Stream) -> Iterator[tuple[
     """All names that each stream goes by; the first is no other stream's first, as #2, #3, … tell equal ones apart.
 
     They are what its author called it (by `named`, then as a variable), its expression, and its line. `output` is what
-    the circuit gives, and `token` the input or a table of it (so `one_hot` calls its stream): another stream that its
-    author called so is output#2 or token#2.
+    the circuit gives, and `input` the token that a trace shows beside the variables: another stream that its author
+    called so is output#2 or input#2.
     """
     taken: set[str] = set()
     for stream in streams:
-        others = set() if stream is output else {OUTPUT}
-        others |= {INPUT} if stream.operation.token_table is None else set()
+        others = {INPUT} if stream is output else {INPUT, OUTPUT}
         known = (stream.name, stream.as_written.variable, stream.label, stream.origin)
         names = [name for name in dict.fromkeys(known) if name] + [OUTPUT] * (stream is output)
         unique, again = names[0], 1

@@ -2,7 +2,7 @@
 
 Every function runs where the model is, takes prompts as token ids of any lengths and returns what was written after
 each, the stop token included; `told(row, token)` hears of every token as it comes, and ends the row where it returns
-True.
+True. NoNumberError where a token would be chosen from scores that are no numbers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ Told = Callable[[int, int], bool]
 UNHEARD: Told = lambda row, token: False
 
 
+class NoNumberError(ArithmeticError):
+    """A score that is no finite number, so that no token scores highest; the message is one sentence for people."""
+
+
 @torch.no_grad()
 def by_stepping(
     stack: Stack, prompts: Sequence[Sequence[int]], stop: int | None, most: Sequence[int], told: Told = UNHEARD
@@ -36,6 +40,7 @@ def by_stepping(
     scores, place = scores[:, -1], shared
     rows = _Rows(stop, most, told)
     while True:
+        rows.check(scores, [len(prompt) for prompt in prompts], [place >= len(prompt) for prompt in prompts])
         following = scores.argmax(dim=-1).tolist()
         for i, prompt in enumerate(prompts):
             if place < len(prompt):
@@ -69,6 +74,7 @@ def by_transformers(
         do_sample=False,
         use_cache=cached,
         eos_token_id=stop,
+        logits_processor=[_Checked(rows, [len(prompt) for prompt in prompts])],
         stopping_criteria=[rows],
     )
     return rows.written
@@ -88,10 +94,31 @@ class _Rows:
             last = token == self.stop or len(self.written[row]) >= self.most[row]
             self.ended[row] = self.told(row, token) or last
 
+    def check(self, scores: Tensor, begun: Sequence[int], asked: Sequence[bool]) -> None:
+        """NoNumberError where a row is about to choose its next token from scores (rows, tokens) that are not all
+        finite. begun: the tokens of each prompt; asked: the rows that choose one now, of which those that ended do not.
+        """
+        finite = scores.isfinite().all(dim=-1).tolist()
+        for row, good in enumerate(finite):
+            if asked[row] and not self.ended[row] and not good:
+                place = begun[row] + len(self.written[row]) + 1
+                raise NoNumberError(f"a score is no number at position {place}, so no token can be chosen there")
+
     def __call__(self, ids: Tensor, scores: Tensor, **_: object) -> Tensor:
         for row, token in enumerate(ids[:, -1].tolist()):
             self.add(row, token)
         return torch.tensor(self.ended, device=ids.device)
+
+
+class _Checked:
+    """A logits processor of transformers, which asks before every token: it changes no score."""
+
+    def __init__(self, rows: _Rows, begun: Sequence[int]):
+        self.rows, self.begun = rows, begun
+
+    def __call__(self, ids: Tensor, scores: Tensor) -> Tensor:
+        self.rows.check(scores, self.begun, [True] * len(self.begun))
+        return scores
 
 
 def _padded_left(prompts: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,7 @@
-"""The model beside the circuit under the same intervention: every variable and every score, bit for bit."""
+"""The model beside the circuit under the same intervention: every variable and every score, bit for bit.
+
+Two kinds of variables are left out: those that stand on no lane, and those whose lanes hold another that was set.
+"""
 
 from __future__ import annotations
 

@@ -61,13 +61,15 @@ class Carriers:
     def compiled(self) -> Compiled:
         return self.variables.compiled
 
-    def of(self, variable: Variable) -> Carrier:
-        """Where the variable is set; NotCarried where it cannot be."""
+    def of(self, variable: Variable, asked: str | None = None) -> Carrier:
+        """Where the variable is set; NotCarried where it cannot be. asked: the name it was asked by, if another."""
         if variable not in self._found:
             self._found[variable] = self._find(variable)
         found = self._found[variable]
         if isinstance(found, str):
-            raise NotCarried(f"{variable.name!r} cannot be set in the model: {found}{self._nearest(variable)}")
+            raise NotCarried(
+                f"{(asked or variable.name)!r} cannot be set in the model: {found}{self._nearest(variable)}"
+            )
         return found
 
     def reason(self, variable: Variable) -> str | None:

@@ -41,7 +41,7 @@ class Patch:
         run = None if source is None else self.truth.trace(self.truth.ids(source), {})
         for name, given in values.items():
             variable = self._settable(name)
-            found.append(self._set(variable, given) if run is None else self._taken(variable, given, run))
+            found.append(self._set(variable, name, given) if run is None else self._taken(variable, given, run))
         return replace(self, changes=(*self.changes, *found))
 
     patch = also
@@ -95,18 +95,18 @@ class Patch:
 
     def _settable(self, name: str) -> Variable:
         variable = self.truth.variables[name]
-        self.truth.carriers.of(variable)
+        self.truth.carriers.of(variable, name)
         return variable
 
-    def _set(self, variable: Variable, given: Given) -> Change:
+    def _set(self, variable: Variable, name: str, given: Given) -> Change:
         if not isinstance(given, Mapping):
             raise TypeError(
-                f"{variable.name!r} is set to {shown(given)}, and {{position: value}} is needed; a list of positions "
+                f"{name!r} is set to {shown(given)}, and {{position: value}} is needed; a list of positions "
                 "takes the values of another run, by source=…"
             )
-        decoder = self.truth.decoder(variable.name)
-        positions = tuple(integer(p, f"a position of {variable.name!r}") for p in given)
-        numbers = tuple(self._held(variable, decoder.encode(value)) for value in given.values())
+        decoder = self.truth.decoder(name)
+        positions = tuple(integer(p, f"a position of {name!r}") for p in given)
+        numbers = tuple(self._held(name, decoder.encode(value)) for value in given.values())
         return Change(variable, positions, numbers, "set")
 
     def _taken(self, variable: Variable, given: Given, run: Trace) -> Change:
@@ -129,13 +129,13 @@ class Patch:
         format = self.truth.compiled.context.format
         return torch.from_numpy(mean).to(format.torch_dtype).double().numpy()
 
-    def _held(self, variable: Variable, numbers: np.ndarray) -> np.ndarray:
+    def _held(self, name: str, numbers: np.ndarray) -> np.ndarray:
         """The numbers; ValueError where no lane holds one of them."""
         format = self.truth.compiled.context.format
         wrong = ~format.holds(numbers)
         if wrong.any():
             raise ValueError(
-                f"{variable.name!r} is set to {numbers[wrong][0]:.12g}, which no lane of {format.name} holds exactly"
+                f"{name!r} is set to {numbers[wrong][0]:.12g}, which no lane of {format.name} holds exactly"
             )
         return numbers
 

@@ -171,9 +171,9 @@ class Trace:
     # Looking ------------------------------------------------------------------------------------------
 
     def at(self, position: int) -> dict[str, Any]:
-        """The input as "token", and every variable that can be read, at one position, decoded."""
+        """The input as "input", and every variable that can be read, at one position, decoded."""
         at = self._position(position)
-        return {name: self[name][at] for name in self.readable} | {INPUT: self.tokens[at]}
+        return {INPUT: self.tokens[at]} | {name: self[name][at] for name in self.readable}
 
     @property
     def readable(self) -> list[str]:
@@ -232,12 +232,17 @@ class Trace:
 
     @cached_property
     def overwritten(self) -> list[str]:
-        """Variables whose lanes hold a variable that was set instead: where it was set, they show that."""
-        return [variable.name for variable in overwritten(self.variables, self.setting)]
+        """Variables whose lanes hold a variable that was set instead: where it was set, they show that, so that they
+        are not compared with the circuit's.
+        """
+        found = overwritten(self.variables, self.setting)
+        return [variable.name for variable in self.variables if variable in found]
 
     @property
     def agrees(self) -> bool:
-        """Whether every variable and every score is the circuit's, bit for bit (within its bound where it has one)."""
+        """Whether every score and every variable that stands on lanes is the circuit's, bit for bit (within its bound
+        where it has one). The variables in `overwritten` are not compared.
+        """
         return not self.differences
 
 

@@ -52,7 +52,7 @@ class Truth:
 
     def decoder(self, name: str) -> Decoder:
         """What turns the numbers of a variable into letters, and back; NoVariable for an unknown name."""
-        return self.variables.decoder(self.variables[name])
+        return self.variables.decoder(self.variables[name], name)
 
     def trace(self, ids: np.ndarray, setting: Intervention, outside: Sequence[str] = ()) -> Trace:
         """One input (time,) under an intervention; NotCarried where a variable of it cannot be set."""

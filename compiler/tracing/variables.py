@@ -122,9 +122,9 @@ class Variables(Sequence[Variable]):
         """The lane of the constant 1."""
         return int(self.compiled.lanes.index[ONE][0])
 
-    def decoder(self, variable: Variable) -> Decoder:
-        """What turns the numbers of a variable into letters, and back."""
-        return Decoder(variable.stream, variable.name, self.compiled.source.alphabet)
+    def decoder(self, variable: Variable, asked: str | None = None) -> Decoder:
+        """What turns the numbers of a variable into letters, and back. asked: the name that it was asked by."""
+        return Decoder(variable.stream, asked or variable.name, self.compiled.source.alphabet)
 
     def numbers(self, variable: Variable, lanes: np.ndarray) -> np.ndarray | None:
         """The numbers of a variable that stands on lanes: (…, time, width) float64 from lanes (…, time, lanes).

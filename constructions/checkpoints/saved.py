@@ -62,7 +62,7 @@ class Finding:
 
     @property
     def good(self) -> bool:
-        return not self.complaints and self.stack is not None and artifact.passed(self.built, self.results)
+        return not self.complaints and self.stack is not None and artifact.passed(self.built, self.results, self.proof)
 
 
 def verify_checkpoint(

@@ -55,7 +55,7 @@ def run(
         bare_results, results = _verified(built, mode, samples, bars)
         with bars.stage("proof"):
             proof = guarantee.proof_of(built) if certify else guarantee.NOT_ASKED
-        good = artifact.passed(built, results) and artifact.passed(built, bare_results)
+        good = all(artifact.passed(built, found, proof) for found in (results, bare_results))
         saved = good and built.model is not None
         with bars.stage("save and report"):
             if saved:
@@ -72,7 +72,7 @@ def run(
         display.say(strict_json(report | (beside or {})))
     else:
         display.show_report(report)
-    if not artifact.passed(built, results):
+    if not artifact.passed(built, results, proof):
         fail(built, built.stack() or built.bare_stack(), results)
     if not good:
         fail(built, built.bare_stack(), bare_results)

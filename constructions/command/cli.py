@@ -157,7 +157,8 @@ def verify(
         )
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions.checkpoints import artifact, saved, saved_export
+            from constructions.checkpoints import artifact, judged, saved, saved_export
+            from verify.check import Verification
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         verified = disguising.verifier_of(directory, key) or verified
@@ -177,6 +178,9 @@ def verify(
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
     if found.noise:
         report["noise"] = found.noise
+    wrong = judged.judged(found.built, sum(found.results.values(), start=Verification()), found.proof)[1]
+    if wrong:
+        report["wrong"] = wrong
     if kept is not None:
         report["shards"] = kept.to_json()
     if as_json:
@@ -185,7 +189,9 @@ def verify(
         display.show_report(report)
         if kept is not None and kept.sentence():
             display.console.print(kept.sentence(), soft_wrap=True, markup=False, highlight=False)
-    if not artifact.passed(found.built, found.results):
+    if wrong:
+        display.say(wrong, err=True)
+    if not artifact.passed(found.built, found.results, found.proof):
         fail(found.built, found.stack, found.results)
     if not found.good:
         raise typer.Exit(1)

@@ -46,7 +46,8 @@ def generate(
     The promise is the one that the checkpoint records: construct verify compares the weights with it. Without
     --max-tokens at most 10,000 tokens are written after each prompt; a sentence says where more would come.
 
-    Exit code 1 where a text goes on beyond the promise, or leaves its language before the end that its circuit has.
+    Exit code 1 where a score is no number, where a text goes on beyond the promise, or where it leaves its language
+    before the end that its circuit has.
     """
     need_tokens(directory, "only one over tokens writes text; compiler.load(DIR).run({...}) gives its outputs.")
     prompts = [*(prompt or []), *_lines(file)]
@@ -103,7 +104,8 @@ def _complain(written: Sequence[Written], max_tokens: int | None, ends: bool) ->
         elif row.limited:
             first = f"the first {len(row.tokens):,} tokens are written, and the promise reaches further"
             say(f"after {row.prompt!r}: {first}; --max-tokens N writes N{_RECORD}", err=True)
-        elif not row.ended and max_tokens is None:
-            say(f"after {row.prompt!r}: the promise ends before the model does{_RECORD}", err=True)
+        if row.cut:
+            asked = "" if max_tokens is None else f"{len(row.tokens):,} of the {max_tokens:,} tokens are written: "
+            say(f"after {row.prompt!r}: {asked}the promise ends before the model does{_RECORD}", err=True)
     if any(not row.inside or (ends and row.left and max_tokens is None) for row in written):
         raise typer.Exit(1)

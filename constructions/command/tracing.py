@@ -33,6 +33,7 @@ def traced(directory: Path, text: str, patches: list[str], key: Path | None = No
     try:
         for patch in patches:
             name, position, value = _parts(patch, truth.variables)
+            truth.carriers.of(truth.variables[name], name)  # whether it can be set, before what it can be set to
             place = truth.variables[name], position % length if -length <= position < length else position
             if place in seen:
                 raise ValueError(
@@ -103,7 +104,9 @@ def shown(trace: Trace) -> str:
     """The table, and in what the run is outside the promise or differs from the circuit."""
     lines = [trace.table()]
     lines += [f"outside the promise: {sentence}" for sentence in trace.outside]
+    if trace.overwritten:
+        lines.append(f"not compared: {', '.join(map(repr, trace.overwritten))}, whose lanes the patch overwrote")
     if trace.agrees:
-        lines.append("every variable and every score is the circuit's")
+        lines.append(f"every {'other ' * bool(trace.overwritten)}variable and every score is the circuit's")
     lines += [f"not the circuit's: {sentence}" for sentence in trace.differences]
     return "\n".join(lines)

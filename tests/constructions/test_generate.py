@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from compiler import Alphabet, Circuit, Tokens, compile, generate, readout_integer, readout_one_hot
+from compiler.artifact.errors import ScoreError
 from compiler.artifact.generate import MOST_UNASKED, Writer
+from compiler.artifact.manifest import sealed
 from compiler.language.input_language import InputLanguage
+from compiler.runtime.generation import UNHEARD, NoNumberError, _Rows
+from constructions.__main__ import _refused
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
@@ -142,6 +149,51 @@ def test_more_than_is_promised_is_written_where_it_is_asked_for_and_the_command_
 def test_at_least_one_token_is_asked_for(counts):
     with pytest.raises(ValueError, match="most is 0, and it must be at least 1"):
         Writer(counts).write(["a"], most=0)
+
+
+@pytest.mark.parametrize("runtime", ["mamba-ssm", "transformers"])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--prompt", "b a"]], ids=["text", "json", "a batch"])
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+def test_no_text_comes_from_scores_that_are_no_numbers(counts, tmp_path, runtime, options, bad):
+    directory = tmp_path / "bad"
+    shutil.copytree(counts, directory)
+    tensors = load_file(directory / "model.safetensors")
+    next(value for name, value in tensors.items() if "out_proj" in name).fill_(float(bad))
+    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+    manifest = sealed(json.loads((directory / "construction.json").read_text()), directory)
+    (directory / "construction.json").write_text(json.dumps(manifest))
+    asked = ["generate", str(directory), "--prompt", "a b a", "--max-tokens", "1", "--runtime", runtime, *options]
+    told = CliRunner().invoke(app, asked)
+    assert told.stdout == "" and isinstance(told.exception, ScoreError)
+    first = 3 if "--prompt" in options and runtime == "mamba-ssm" else 4  # which steps the shorter prompt's row first
+    assert f"a score is no number at position {first}" in str(told.exception)
+    assert f"construct verify {directory} compares" in str(told.exception)
+    assert _refused(told.exception) == 1
+
+
+def test_a_row_that_has_ended_needs_no_more_scores():
+    rows, bad = _Rows(None, [1, 2], UNHEARD), torch.tensor([[float("nan"), 0.0], [1.0, 0.0]])
+    rows.add(0, 1)
+    rows.check(bad, [3, 3], [True, True])
+    rows.check(bad.flip(0), [3, 3], [True, False])  # a row that still reads its prompt
+    with pytest.raises(NoNumberError, match="at position 4"):
+        rows.check(bad.flip(0), [3, 3], [True, True])
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_fewer_tokens_than_were_asked_for_are_told(tmp_path, options):
+    letters = Alphabet.of("a", "b")
+    other = readout_one_hot(Tokens(letters).one_hot("b", "a"), letters)
+    compile(Circuit("turns", other, InputLanguage.everything(letters, 6))).save(tmp_path / "short")
+    asked = ["generate", str(tmp_path / "short"), "--prompt", "a b", *options]
+    told = CliRunner().invoke(app, [*asked, "--max-tokens", "5"])
+    assert told.exit_code == 0
+    assert "after 'a b': 4 of the 5 tokens are written: the promise ends before the model does" in told.stderr
+    assert "construct verify compares the weights with it" in told.stderr
+    whole = CliRunner().invoke(app, [*asked, "--max-tokens", "4"])
+    assert whole.stderr == "", "as many as were asked for"
+    if options:
+        assert [json.loads(run.stdout)["generations"][0]["cut"] for run in (told, whole)] == [True, False]
 
 
 @pytest.fixture(scope="module")

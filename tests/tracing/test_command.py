@@ -8,7 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, latch, readout_one_hot
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, latch, readout_integer, readout_one_hot
 from examples.programs import two_brackets
 from tests.constructions.test_construct import run
 
@@ -90,7 +90,9 @@ def test_what_no_letter_is_is_refused(patches: tuple[str, ...], said: str, latch
         (("--input", "(", "--patch", "stak@0=("), "did you mean 'stack'"),
         (("--input", "(", "--patch", "stack@4=("), "the input has 1"),
         (("--input", "(", "--patch", "is_(|[@0=inf"), "a number for 'is_(|[' is inf, and a finite number is needed"),
-        (("--input", "(", "--patch", "output@0=1"), "cannot be set in the model"),
+        (("--input", "(", "--patch", "output@0=1"), "'output' cannot be set in the model: it is the output"),
+        (("--input", "(", "--patch", "output@0=a"), "'output' cannot be set in the model: it is the output"),
+        (("--input", "(", "--patch", "output@0=a"), "the nearest that can be set: 'stack' before it"),
         (("--input", "(", "--patch", "is_(|[@0=foo"), "'is_(|[' takes true or false, and was given 'foo'"),
         (("--input", "(", "--patch", "is_(|[@0="), "'is_(|[' takes true or false, and was given ''"),
         (("--input", "(", "--patch", "is_(|[@0=1,a"), "'is_(|[' takes true or false, and was given '1,a'"),
@@ -106,6 +108,23 @@ def test_what_no_letter_is_is_refused(patches: tuple[str, ...], said: str, latch
 def test_what_is_refused(arguments: tuple[str, ...], said: str, directory: str, capsys) -> None:
     assert run("trace", directory, *arguments) == (2 if said else 0)
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_patch_overwrote_is_named_and_not_said_to_be_the_circuits(tmp_path: Path, capsys) -> None:
+    """The lanes of a sum hold what is added, which the sum is no part of."""
+    letters = Alphabet.of("a", "b", "0", "1", "2")
+    x = Tokens(letters)
+    first, second = x.is_in("a").cumsum().named("first"), x.is_in("b").cumsum().named("second")
+    whole = (first + second).named("whole")
+    language = InputLanguage.everything(letters, 2)
+    answer = readout_integer(whole, letters, {"0": 0, "1": 1, "2": 2})
+    compile(Circuit("sum", answer, language), "mamba").save(tmp_path / "sum")
+    assert run("trace", str(tmp_path / "sum"), "--input", "a b", "--patch", "whole@0=2") == 0
+    *table, left_out, compared = capsys.readouterr().out.splitlines()
+    shown = dict(zip(table[0].split(), table[1].split()[1:], strict=True))
+    assert shown["first"] == "2"  # in the circuit it is 1
+    assert left_out.startswith("not compared: ") and "'first'" in left_out and "'whole'" not in left_out
+    assert compared == "every other variable and every score is the circuit's"
 
 
 def test_the_graph_is_one_of_networkx(directory: str, capsys) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from benchmarks import tracing
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, load, readout_integer
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, load, readout_integer, readout_one_hot
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.generate import transformers_model
 from compiler.tracing.hooks import hooks
@@ -119,7 +119,7 @@ def test_states_are_those_of_the_modules_own_step(mixer: str) -> None:
 def test_looking() -> None:
     truth = brackets("mamba")
     trace = truth.trace(truth.ids("( [ ]"), {})
-    assert trace.at(-1)["stack"] == "(" and trace.at(0)["token"] == "("
+    assert trace.at(-1)["stack"] == "(" and trace.at(0)["input"] == "("
     assert trace.table("stack").splitlines()[2] == "1  [      ["
     assert trace.lane("stack[1]").tolist() == [0, 1, 0]
     why = trace.why(1)
@@ -200,11 +200,11 @@ def test_a_trace_of_ten_thousand_tokens_takes_under_a_second_beyond_the_forward_
 
 
 def renamed_by_its_author() -> Circuit:
-    """Eight less the a's since the last b, and less one at a c: its author calls these output and token."""
+    """Eight less the a's since the last b, and less one at a c: its author calls these output and input."""
     letters = Alphabet.of("a", "b", "c", *map(str, range(9)))
     x = Tokens(letters)
     output = count(x.is_in("a"), reset=x.is_in("b"))
-    token = (output + x.is_in("c")).named("token")
+    token = (output + x.is_in("c")).named("input")
     answer = readout_integer(8 - token, letters, {str(n): n for n in range(9)})
     language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b", "c"))], 7, "strings of a, b, c")
     return Circuit("own-names", answer, language)
@@ -218,13 +218,26 @@ def test_the_input_and_the_answers_keep_their_names_whatever_an_author_calls_his
     for trace, answers in ((plain, ["7", "8", "7", "6"]), (patched, ["7", "5", "7", "6"])):
         assert trace.agrees
         assert trace.answers == answers == [model.tokens[i] for i in trace.scores.argmax(-1)]
-        assert trace["output"] == answers and [trace.at(i)["token"] for i in range(4)] == ["a", "b", "a", "c"]
+        assert trace["output"] == answers and [trace.at(i)["input"] for i in range(4)] == ["a", "b", "a", "c"]
         assert len(set(trace.table().splitlines()[0].split())) == len(trace.table().splitlines()[0].split())
     assert plain["output#2"] == [1, 0, 1, 1]
     assert model.interchange("output#2", [("a b", "a a", 1)]).moved == 1
-    for name, reason in (("token", NoVariable), ("output", NotCarried)):
+    for name, reason in (("input", NoVariable), ("output", NotCarried)):
         with pytest.raises(reason):
             model.patch({name: {1: 3}}).trace("a b a c")
+
+
+def test_a_variable_that_is_called_token_stands_beside_the_input(tmp_path: Path) -> None:
+    letters = Alphabet.of("a", "b", "token")
+    token = Tokens(letters).one_hot("token", "b", name="token")
+    answer = readout_one_hot(token.shift(1), letters, ("token", "b"))
+    compile(Circuit("tokens", answer, InputLanguage.everything(letters, 9))).save(tmp_path / "tokens")
+    trace = load(tmp_path / "tokens").trace("a token b")
+    assert trace["token"] == [None, "token", "b"]
+    for i, letter in enumerate(trace.tokens):
+        assert trace.at(i) == {"input": letter} | {name: trace[name][i] for name in trace.readable}
+    header = trace.table().splitlines()[0].split()
+    assert header[:2] == ["input", "token"] and len(set(header)) == len(header)
 
 
 @pytest.mark.parametrize("name", ["x\x1b[31m\n\n y", "_kept", "is", ""])

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from compiler.artifact.errors import CheckpointError
+from compiler.artifact.weights_file import read_shapes
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -21,6 +23,8 @@ from tests.circuits import ABC, CASES, over_abc
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.fuzz import fuzz
 from verify.checker.check import check
+from verify.kernel.files import read as read_of_kernel
+from verify.kernel.floats import Unproved
 
 SMALL = [
     ("mqar", {"kappa": 3, "vocab": 6}),
@@ -120,6 +124,22 @@ def test_what_the_format_forbids_is_rejected(damage, tmp_path):
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + body)
     assert "overlap, or leave bytes" in check(directory).reason
+
+
+def test_a_tensor_that_the_loader_does_not_open_is_rejected(tmp_path):
+    """It is stored in half the bytes, each number as it was."""
+    directory = counter(tmp_path)
+    path = directory / "model.safetensors"
+    tensors = load_file(path)
+    name = next(name for name in tensors if "in_proj" in name)
+    half = tensors[name].astype(np.float16)
+    assert check(directory).reason is None and (half == tensors[name]).all()
+    save_file(tensors | {name: half}, path, {"format": "pt"})
+    with pytest.raises(CheckpointError, match="F16, expected F32"):
+        read_shapes(path)
+    assert f"{name} is stored as 'F16', expected F32" in check(directory).reason
+    with pytest.raises(Unproved, match="is 'F16' of .*, expected 'F32'"):
+        read_of_kernel(directory)
 
 
 def test_imports_neither_the_compiler_nor_torch():

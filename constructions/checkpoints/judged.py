@@ -1,0 +1,59 @@
+"""Whether wrong answers contradict a promise of most answers: of a proof none may be wrong, of a rate not too many."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import TYPE_CHECKING
+
+from compiler.digits import at_most
+from verify.check import Verification
+from verify.rare_swaps import LEAST_ROWS
+
+if TYPE_CHECKING:
+    from constructions.checkpoints.built import Built
+    from constructions.checkpoints.guarantee import Proof
+
+CHANCE = 1e-6  # a measured rate that is less likely than this, if the promised one holds, contradicts it
+
+
+def judged(built: Built, total: Verification, proof: Proof) -> tuple[bool, str]:
+    """(whether what is measured may be so, a sentence; "" where every answer is right or every one is promised)."""
+    wrong = total.queries - total.correct
+    if built.construction.promise() != "random" or not wrong:
+        return True, ""
+    measured = f"{wrong:,} of {total.queries:,} answers are wrong"
+    if proof[0] is not None and proof[0].get("holds"):
+        return False, f"{measured}, and every answer is proved right on the promise's inputs"
+    rate = promised_rate(built)
+    chance = chance_of(wrong / total.queries, rate, total.sequences)
+    told = f"{measured}, and at most {at_most(rate)} of all are expected"
+    drawn = f"of {total.sequences:,} sequences drawn at random"
+    if chance < CHANCE:
+        return False, f"{told}: the chance of so many {drawn} is below {CHANCE:g}, so this contradicts the promise"
+    return True, f"{told}: the rate allows that {drawn} (a chance of up to {at_most(chance)}; below {CHANCE:g} fails)"
+
+
+def promised_rate(built: Built) -> float:
+    """The rate of wrong answers that is expected at most: of the code at hand, with 2.5 times half its 95 % interval
+    (4.9 standard deviations), and no less than what its draws could have missed with a chance of `CHANCE`; without a
+    code that of the construction.
+    """
+    codes = built.construction.drawn_codes()
+    if codes is None:
+        return built.construction.expected_failure()
+    unseen = -log(CHANCE) / max(LEAST_ROWS, codes["sets"])
+    return min(1.0, max(codes["expected_failure"] + 2.5 * (codes.get("error") or 0.0), unseen))
+
+
+def chance_of(share: float, rate: float, sequences: int) -> float:
+    """Chernoff's bound of the binomial tail, exp(−n·KL(share, rate)): the chance at most of a mean share so large.
+
+    sequences: drawn independently, with as many queries each; queries of one hang together, and its share of wrong
+    ones, a number between 0 and 1 of this mean, varies at most as a coin does.
+    """
+    if share <= rate:
+        return 1.0
+    if rate <= 0:
+        return 0.0
+    rest = (1 - share) * log((1 - share) / (1 - rate)) if share < 1 else 0.0
+    return exp(-sequences * (share * log(share / rate) + rest))
