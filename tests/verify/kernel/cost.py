@@ -19,8 +19,8 @@ ROLES: dict[str, str] = {
     READING: "__main__ budget check configs delta_family families files formats schema text meaning/entries "
     "meaning/told tasks/listing tasks/names",
     "rules: what a float operation gives": "arithmetic/delta arithmetic/factors arithmetic/heads arithmetic/lengths "
-    "arithmetic/mamba arithmetic/mamba2 arithmetic/model arithmetic/norms arithmetic/perturbed arithmetic/running "
-    "arithmetic/states arithmetic/sums",
+    "arithmetic/mamba arithmetic/mamba2 arithmetic/model arithmetic/norms arithmetic/pads arithmetic/perturbed "
+    "arithmetic/running arithmetic/states arithmetic/sums",
     "rules: what a value can be, and add up to": "arithmetic/columns arithmetic/memories arithmetic/moves "
     "arithmetic/once arithmetic/totals values/apart values/bent values/bounds values/exact values/followed "
     "values/joint values/language values/latches values/machines values/tables values/together values/values "
