@@ -33,7 +33,7 @@ def graft_card(report: Mapping[str, Any]) -> str:
         f"leads by more than {at_most(promise['lead_needed'])} in the circuit it is the model's answer; the circuit's "
         f"own leads are multiples of {at_least(promise['least_lead'], 9)} ({promise['level']}). This holds while the "
         f"root mean square of the host's stream is below {at_least(promise['loudest_stream'])}.",
-        f"Scores can tie, as where nothing is stored yet: {promise['ties']}.",
+        f"Scores can tie, as where nothing is stored yet: {ties_said(report)}.",
         f"Letters that are tokens of the host: {mapped}." if mapped else "After a token of the host no letter wins.",
         f"| letter | id |\n| --- | --- |\n{letters}",
         *_measured(report.get("measured", {}), bool(mapped)),
@@ -52,6 +52,25 @@ def answers_said(found: Mapping[str, Any]) -> str:
     return (
         f"{said}; at {found['tied']} more positions of letters none leads, and at {found['tied_otherwise']} of these "
         "the model answers otherwise than the first of the best letters"
+    )
+
+
+def ties_said(report: Mapping[str, Any]) -> str:
+    """What is so where no letter leads, with the measured steps of floats beside what the host's logits span."""
+    said, found = report["circuit_promise"]["ties"], report.get("measured", {}).get("answers")
+    if not (report["mapped"] and found and found["tied"]):
+        return said
+    least, most = found["tie_steps"]
+    span = report["host_promise"]["logit_bound"]
+    if least > span:
+        left = "rounding decides among letters, not they"
+    elif most > span:
+        left = "at some positions rounding decides among letters, not they"
+    else:
+        left = "they are rounded to multiples of these steps"
+    return (
+        f"{said}; there floats had steps of {least:.3g} to {most:.3g}, and the host's logits span {at_most(span)} at "
+        f"most, so {left}"
     )
 
 

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 GUEST = "<host>"  # the letter that stands for every token of the host
 TIES_OF_NEW = "where no letter leads in the circuit, some letter is the answer, but nothing is promised of which"
-TIES = f"{TIES_OF_NEW}: to letters that are its tokens the host adds its own logits"
+TIES = (
+    f"{TIES_OF_NEW}: to letters that are its tokens the host adds its own logits, which the rounding of the letters' "
+    "own, far larger ones may swallow, and then the lowest id among equal logits answers"
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,8 @@ class Answers:
 
     tied: positions of letters where no letter has that lead, of which nothing is promised; tied_otherwise: those of
     them at which the model answers otherwise than the circuit, whose answer is then the first of the best letters.
-    intruding: positions of the host's own tokens at which a letter scores highest.
+    intruding: positions of the host's own tokens at which a letter scores highest. tie_steps: the least and the largest
+    distance of floats at the largest logit of a tied position: what the host adds there is rounded to multiples of it.
     """
 
     asked: int
@@ -51,6 +52,7 @@ class Answers:
     tied_otherwise: int
     host_positions: int
     intruding: int
+    tie_steps: tuple[float, float] = (0.0, 0.0)
 
 
 @torch.no_grad()
@@ -136,9 +138,11 @@ def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> 
     run = grafted.model if model is None else model
     letters = np.array([grafted.ids[letter] for letter in grafted.circuit.token_alphabet.tokens[:-1]])
     lead_needed = grafted.report["circuit_promise"]["lead_needed"]
+    steps: list[float] = []
     asked = wrong = tied = otherwise = others = intruding = 0
     for row in rows:
-        found = run(torch.from_numpy(row)).logits.float().numpy().argmax(-1)
+        logits = run(torch.from_numpy(row)).logits
+        found = logits.float().numpy().argmax(-1)
         scores = grafted.scores(row)
         here = np.isin(row, letters)
         ordered = np.sort(scores, axis=-1)
@@ -148,8 +152,15 @@ def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> 
         differs = found != letters[scores.argmax(-1)]
         wrong += int(differs[certain].sum())
         tied += int((here & ~certain).sum())
+        steps += _steps(logits.max(-1).values)[here & ~certain].tolist()
         otherwise += int(differs[here & ~certain].sum())
         others += int((~here).sum())
         unmapped = np.setdiff1d(letters, [grafted.ids[m] for m in grafted.report["mapped"]])
         intruding += int(np.isin(found, unmapped)[~here].sum())
-    return Answers(asked, wrong, tied, otherwise, others, intruding)
+    return Answers(asked, wrong, tied, otherwise, others, intruding, (min(steps, default=0.0), max(steps, default=0.0)))
+
+
+def _steps(logits: torch.Tensor) -> np.ndarray:
+    """The distance of floats of this format at each number; 0 at 0."""
+    _, exponent = torch.frexp(logits.float())
+    return np.ldexp(torch.finfo(logits.dtype).eps / 2, exponent.numpy()) * (logits != 0).numpy()

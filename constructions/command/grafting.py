@@ -221,7 +221,7 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
 
 
 def _tell(report: dict[str, Any]) -> None:
-    from compiler.graft.card import answers_said
+    from compiler.graft.card import answers_said, ties_said
 
     report = in_lines(report) | {"directory": report["directory"]}
     host, measured = report["host"], report["measured"]
@@ -248,7 +248,7 @@ def _tell(report: dict[str, Any]) -> None:
     console.print(f"circuit: {answers_said(found)}")
     console.print(
         f"{promise['level']}: a letter that leads does so by {at_least(promise['least_lead'], 9)} at least, and "
-        f"{at_most(promise['lead_needed'])} is needed; {promise['ties']}"
+        f"{at_most(promise['lead_needed'])} is needed; {ties_said(report)}"
     )
     for warning in report["warnings"]:
         console.print(f"note: {warning}", soft_wrap=True)

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, concatenate
 from compiler.graft import GraftError, direct_sum, graft, save
-from compiler.graft.card import answers_said, graft_card
+from compiler.graft.card import answers_said, graft_card, ties_said
 from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
 from tests.flushed import flushed
@@ -207,6 +207,31 @@ def test_ties_are_counted_apart_from_answers(mapped):
     assert (found.asked, found.wrong, found.tied) == (expected, 0, letters - expected) and found.tied > 50
     assert (found.tied_otherwise > 0) == bool(mapped)
     assert ("host adds its own logits" in grafted.report["circuit_promise"]["ties"]) == bool(mapped)
+
+
+@pytest.mark.parametrize("loud", [1, 4096 * 4096])
+def test_rounding_at_ties_swallows_what_the_host_adds_unless_its_stream_is_loud(loud):
+    """At a letter where nothing is stored the host's logits of its letters, 1 and less, stand on 2^26 and more."""
+    tokens = {letter: 7 + 3 * i for i, letter in enumerate(LETTERS)}
+    model = host(tie_word_embeddings=False)
+    with torch.no_grad():
+        model.get_input_embeddings().weight *= loud
+    grafted = graft(model, induction(LETTERS), tokens)
+    rows = [np.array([[place]]) for place in tokens.values()]
+    found, ids = answers(grafted, iter(rows)), sorted(tokens.values())
+    with torch.no_grad():
+        after = torch.cat([grafted.model(torch.from_numpy(row)).logits[0, :, ids] for row in rows])
+        before = torch.cat([model(torch.from_numpy(row)).logits[0, :, ids] for row in rows])
+    steps = np.spacing(after.max(-1).values.numpy())
+    assert found.tied == len(rows) and found.tie_steps == (steps.min(), steps.max())
+    distinct = [len(set(row.tolist())) for row in after]
+    said = ties_said(grafted.report | {"measured": {"answers": asdict(found)}})
+    assert "nothing is promised of which" in said
+    if loud == 1:
+        assert steps.min() > np.ptp(before.numpy()) and distinct == [1] * len(rows)
+        assert said.endswith("so rounding decides among letters, not they")
+    else:
+        assert min(distinct) > 1 and not said.endswith("so rounding decides among letters, not they")
 
 
 def test_a_circuit_whose_letters_never_tie_says_so():
