@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from verify.checker.check import check
 
@@ -29,11 +30,15 @@ def test_every_old_checkpoint_is_named():
 
 @pytest.mark.parametrize("name", REASONS)
 def test_rejects_what_the_old_compiler_made(name, tmp_path):
-    """The token that it offered to put in front is taken out, for it would be the only reason that is told."""
+    """What would be the only reason that is told is taken out: the token that it offered to put in front, and another
+    dtype of stored weights than float32.
+    """
     part, words = REASONS[name]
     place = shutil.copytree(OLD / name, tmp_path / name)
     config = json.loads((place / "config.json").read_text())
     (place / "config.json").write_text(json.dumps(config | {"bos_token_id": None}))
+    weights = {name: tensor.float() for name, tensor in load_file(place / "model.safetensors").items()}
+    save_file(weights, place / "model.safetensors", metadata={"format": "pt"})
     verdict = check(place)
     assert not verdict.accepted
     assert words in (getattr(verdict, part) or ""), verdict.lines()
