@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from compiler.automata.cascade import Key, Level
-from compiler.automata.permutations import Permutation, generated, orbit, swaps
+from compiler.automata.permutations import Permutation, generated, orbits, swaps
 
 MOST_ELEMENTS = 1 << 10  # of a group whose subgroups are looked for
 MOST_PRODUCTS = 1 << 26  # numbers of the table of its products
@@ -144,8 +144,8 @@ class _Group:
 
     def points(self, actions: tuple[_Action, ...]) -> Points:
         """The fewest points of these sets, greedily, that tell the level."""
-        orbits = self._orbits()
-        values = self.elements[:, [places[0] for places in orbits]]
+        kinds = orbits(self.level.moves, self.level.size, self.level.start)
+        values = self.elements[:, [places[0] for places in kinds]]
         moved = [(action, self._moves(action.cosets)) for action in actions]
         every = [(k, point) for k, action in enumerate(actions) for point in range(action.size)]
         chosen: list[tuple[int, int]] = []
@@ -162,15 +162,7 @@ class _Group:
         for k, point in chosen:
             moves = {move: tuple(moved[k][1][g].tolist()) for move, g in letters.items()}
             points.append(Point(actions[k].size, point, moves))
-        return Points(len(orbits), tuple(points), {value: list(keys) for value, keys in told.items()})
-
-    def _orbits(self) -> list[list[int]]:
-        """The orbits of the level's values; its start is the first place of the first."""
-        found: list[list[int]] = []
-        for s in (self.level.start, *range(self.level.size)):
-            if not any(s in places for places in found):
-                found.append([s, *(t for t in orbit(self.level.moves, s) if t != s)])
-        return found
+        return Points(len(kinds), tuple(points), {value: list(keys) for value, keys in told.items()})
 
 
 def _tells(seen: np.ndarray, values: np.ndarray) -> bool:

@@ -116,3 +116,12 @@ def orbit(generators: Iterable[Permutation], place: int) -> list[int]:
                 found.add(g[s])
                 waiting.append(g[s])
     return sorted(found)
+
+
+def orbits(generators: Sequence[Permutation], places: int, start: int) -> list[list[int]]:
+    """The orbits of all places; `start` is the first place of the first."""
+    found: list[list[int]] = []
+    for s in (start, *range(places)):
+        if not any(s in one for one in found):
+            found.append([s, *(t for t in orbit(generators, s) if t != s)])
+    return found

@@ -22,7 +22,7 @@ from compiler.automata.counted import orders_of, powers_of
 from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import CapMet, images
 from compiler.automata.parts import Part, replaced
-from compiler.automata.permutations import Permutation, behind, generated, identity, inverse, orbit
+from compiler.automata.permutations import Permutation, behind, generated, identity, inverse, orbits
 from compiler.automata.table import Table
 from compiler.automata.turning import turning_of
 
@@ -125,11 +125,11 @@ def _powers(g: Permutation, normal: dict[Permutation, None]) -> tuple[Permutatio
 def _with_counts(cascade: Cascade, i: int, factors: Sequence[_Factor]) -> Cascade:
     """Level i as a level for its orbit, where there are several, and one for each factor."""
     level = cascade.levels[i]
-    orbits = _orbits(level)
+    kinds = orbits(level.moves, level.size, level.start)
     group = list(factors[0].logs)
     told: dict[int, list[Key]] = {}
     for g in group:
-        for kind, places in enumerate(orbits):
+        for kind, places in enumerate(kinds):
             told.setdefault(g[places[0]], []).append((kind, *_counts_of(factors, g)))
     first = {value: min(keys) for value, keys in told.items()}  # of the level's start: no count
 
@@ -144,8 +144,8 @@ def _with_counts(cascade: Cascade, i: int, factors: Sequence[_Factor]) -> Cascad
         order, by = len(factors[k].powers), factors[k].logs[action]
         return tuple((a + by) % order for a in range(order)) if by else HOLD
 
-    several = len(orbits) > 1
-    parts = [Part(len(orbits), 0, (), kind_of)] if several else []
+    several = len(kinds) > 1
+    parts = [Part(len(kinds), 0, (), kind_of)] if several else []
     for k, factor in enumerate(factors):
         reads = tuple(j + several for j in range(k))
         parts.append(Part(len(factor.powers), 0, reads, lambda action, before, k=k: count(k, action, before)))  # type: ignore[misc]
@@ -160,12 +160,3 @@ def _counts_of(factors: Sequence[_Factor], g: Permutation) -> Key:
         g = behind(g, inverse(factor.powers[a]))
         counts.append(a)
     return tuple(counts)
-
-
-def _orbits(level: Level) -> list[list[int]]:
-    """The orbits of the level's values; its start is the first place of the first."""
-    found: list[list[int]] = []
-    for s in (level.start, *range(level.size)):
-        if not any(s in places for places in found):
-            found.append([s, *(t for t in orbit(level.moves, s) if t != s)])
-    return found

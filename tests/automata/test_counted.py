@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler.automata.counted import orders_of, powers_of
 from compiler.automata.images import images
 from compiler.automata.table import minimal
 from compiler.automata.turning import turning_cascade
-from compiler.compiled import run_blocks
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import verdict_of
-from tests.automata.tables import answers
+from tests.automata.walked import assert_blocks_answer
 
 LENGTH = 40
 
@@ -27,16 +25,7 @@ CASES = {name: NAMED[name].make() for name in ("tomita-3", "abab-star")} | {f"ra
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_answer_what_the_table_answers(name: str, arch: str) -> None:
-    table = CASES[name]
-    construction = Automaton(table=table_json(table), arch=arch, max_length=LENGTH)  # type: ignore[arg-type]
-    construction.check_sizes()
-    compiled, alphabet = construction.compiled(), construction.alphabet()
-    assert len(compiled.blocks) <= construction.bound()["layers"]
-    letters = [alphabet.index(letter) for letter in table.letters]
-    words = np.random.default_rng(0).integers(len(letters), size=(12, LENGTH))
-    said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
-    for word, row in zip(words.tolist(), said.tolist(), strict=True):
-        assert [alphabet.tokens[i] for i in row] == answers(table, word)
+    assert_blocks_answer(CASES[name], arch, LENGTH)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from compiler.compiled import run_blocks
 from constructions.automata import controls, random_automata, reproduce, runs
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide, with_swaps
@@ -34,7 +33,7 @@ from constructions.automata.random_automata import (
 from constructions.automata.reproduce import Run, names
 from constructions.checkpoints.built import build
 from constructions.command.cli import app
-from tests.automata.tables import answers
+from tests.automata.walked import assert_blocks_answer
 from tests.spread import some
 
 PAGE = Path(__file__).parents[2] / "docs" / "automata.md"
@@ -102,15 +101,7 @@ def test_those_that_are_held_to_a_bounded_length_are_built() -> None:
     held = [row["number"] for row in KEPT["random"] if row["holds"].get("mamba")]
     assert len(held) > 300
     for number in some(held, 0.01):
-        table = drawn(number)
-        construction = Automaton(table=table_json(table), max_length=12)
-        construction.check_sizes()
-        compiled, alphabet = construction.compiled(), construction.alphabet()
-        letters = np.array([alphabet.index(letter) for letter in table.letters])
-        words = np.random.default_rng(number).integers(len(letters), size=(20, 12))
-        said = (run_blocks(compiled, letters[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
-        for word, row in zip(words.tolist(), said.tolist(), strict=True):
-            assert [alphabet.tokens[i] for i in row] == answers(table, word)
+        assert_blocks_answer(drawn(number), "mamba", 12, 20, number)
 
 
 def test_no_random_automaton_is_wrong() -> None:

@@ -14,12 +14,11 @@ from compiler.automata.counted import orders_of
 from compiler.automata.permutations import Permutation
 from compiler.automata.solvable import counting_cascade
 from compiler.automata.table import NO, YES, Table, minimal
-from compiler.compiled import run_blocks
-from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from tests.automata.tables import answers
+from tests.automata.walked import assert_blocks_answer
 
 LENGTH = 24
 
@@ -119,16 +118,7 @@ def test_a_reset_sets_every_count() -> None:
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 @pytest.mark.parametrize("name", ["s3", "random 4", "A_4"])
 def test_blocks_answer_what_the_table_answers(name: str, arch: str) -> None:
-    table = (of_groups() | CASES)[name]
-    construction = Automaton(table=table_json(table), arch=arch, max_length=LENGTH)  # type: ignore[arg-type]
-    construction.check_sizes()
-    compiled, alphabet = construction.compiled(), construction.alphabet()
-    assert len(compiled.blocks) <= construction.bound()["layers"]
-    letters = [alphabet.index(letter) for letter in table.letters]
-    words = np.random.default_rng(0).integers(len(letters), size=(12, LENGTH))
-    said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
-    for word, row in zip(words.tolist(), said.tolist(), strict=True):
-        assert [alphabet.tokens[i] for i in row] == answers(table, word)
+    assert_blocks_answer((of_groups() | CASES)[name], arch, LENGTH)
 
 
 def test_the_decision_says_what_is_counted() -> None:
