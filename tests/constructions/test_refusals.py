@@ -292,6 +292,19 @@ def test_too_little_memory_is_one_sentence(capsys) -> None:
     assert capsys.readouterr().err == said
 
 
+def test_a_mistake_of_the_compiler_is_a_sentence_that_asks_to_report_it(tmp_path, monkeypatch, capsys) -> None:
+    """Exit code 1: what was compiled was compared, and is not right."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "from compiler import Circuit, Int, numbers\ncircuit = Circuit('own', numbers(Int(0, 3)) * 2, length=3)\n"
+    )
+    monkeypatch.setattr("compiler.exactness.compare._difference", lambda *_: (0, 1, 0))
+    assert run("show", "own.py:circuit") == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("the compiler made a mistake, and nothing was compiled (please report the circuit): ")
+    assert "at position 1 of random numbers" in said
+
+
 @pytest.mark.parametrize(
     "arguments", [("mqar", "--kappa", "0"), ("mqar", "--kappa", "x"), ("verify", "nowhere"), ("list", "--none")]
 )
