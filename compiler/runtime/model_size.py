@@ -19,7 +19,7 @@ import torch
 from safetensors import safe_open
 from torch.nn.modules.module import register_module_parameter_registration_hook as watch_parameters
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, first_line
 from compiler.artifact.json_files import shown
 from compiler.artifact.plain_files import text_of
 
@@ -36,20 +36,23 @@ class Size:
 
 
 def size_of(directory: Path) -> Size:
-    """What the weight files of a directory hold at most, from their headers alone."""
+    """What a model of these weight files may have at most, from their headers; CheckpointError for one without."""
     tensors = numbers = 0
-    for suffix, shapes in ((".safetensors", _safetensors), (".bin", _pickled)):
-        for file in _files(directory, suffix) if not tensors else ():  # as transformers, which prefers safetensors
-            for shape, packed in shapes(file):
-                tensors += 1
-                numbers += prod(shape) * (_PACKED if packed else _TIED)
+    for name, suffix, shapes in (("model", ".safetensors", _safetensors), ("pytorch_model", ".bin", _pickled)):
+        for file in _files(directory, name, suffix) if not tensors else ():  # transformers prefers safetensors
+            try:
+                found = list(shapes(file))
+            except Exception as reason:  # whatever a file that is no such thing makes the libraries raise
+                raise CheckpointError(f"{directory} cannot be read as a model: {first_line(reason)}") from reason
+            tensors += len(found)
+            numbers += sum(prod(shape) * (_PACKED if packed else _TIED) for shape, packed in found)
     return Size(_FUSED * tensors + _ALWAYS, numbers + _ALWAYS)
 
 
-def _files(directory: Path, suffix: str) -> list[Path]:
-    """The files of this kind in a directory, and those that an index of its names; no pipe, which may never begin."""
-    found = set(directory.glob(f"*{suffix}"))
-    for index in directory.glob(f"*{suffix}.index.json"):
+def _files(directory: Path, name: str, suffix: str) -> list[Path]:
+    """The weight files of a directory, and those that its index names; no pipe, which may never begin."""
+    found = set(directory.glob(f"{name}*{suffix}"))
+    for index in directory.glob(f"{name}*{suffix}.index.json"):
         named = _content(index).get("weight_map")
         shards = named.values() if isinstance(named, Mapping) else ()
         found |= {directory / shard for shard in shards if isinstance(shard, str) and shard.endswith(suffix)}
@@ -114,21 +117,15 @@ def _layer_counts(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _safetensors(file: Path) -> Iterator[tuple[tuple[int, ...], bool]]:
-    try:
-        with safe_open(file, framework="pt") as opened:
-            for name in opened.keys():  # noqa: SIM118 (it is no mapping)
-                part = opened.get_slice(name)
-                yield tuple(part.get_shape()), not part.get_dtype().startswith(("F", "BF"))
-    except Exception:  # transformers says what is wrong with it, or does not need it
-        return
+    """(shape, whether a number of it may be several) of each tensor."""
+    with safe_open(file, framework="pt") as opened:
+        for name in opened.keys():  # noqa: SIM118 (it is no mapping)
+            part = opened.get_slice(name)
+            yield tuple(part.get_shape()), not part.get_dtype().startswith(("F", "BF"))
 
 
 def _pickled(file: Path) -> Iterator[tuple[tuple[int, ...], bool]]:
-    try:
-        tensors = torch.load(file, map_location="meta", weights_only=True, mmap=zipfile.is_zipfile(file))
-    except Exception:  # as above
-        return
+    tensors = torch.load(file, map_location="meta", weights_only=True, mmap=zipfile.is_zipfile(file))
     for tensor in tensors.values() if isinstance(tensors, Mapping) else ():
         if isinstance(tensor, torch.Tensor):
             yield tuple(tensor.shape), not tensor.is_floating_point()
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, first_line
 from compiler.language.markdown import one_line
 from compiler.runtime.model_size import no_larger_than, size_of
 
@@ -44,9 +44,3 @@ def saved_model(directory: Path, dtype: str | torch.dtype) -> PreTrainedModel:
             f"config.json it is {tuple(asked)}."
         )
     return model
-
-
-def first_line(reason: Exception) -> str:
-    """What an exception of a library says: its first line, and the next where the first only leads to it."""
-    lines = str(reason).splitlines() or [type(reason).__name__]
-    return one_line(" ".join(lines[:2]) if lines[0].rstrip().endswith(":") else lines[0])

@@ -287,7 +287,7 @@ def test_sizes_and_numbers_of_a_configuration_that_cannot_be(tmp_path, capsys, k
 def test_a_configuration_beyond_its_weights_is_refused_before_any_of_it_is_made(
     tmp_path, capsys, entries, words, weights
 ):
-    """By both modes of the graft and by `construct sensitivity`: the files' headers say how large a model may become."""
+    """By both modes of the graft and by `construct sensitivity`: the headers of the files set the limit."""
     place = tmp_path / "host"
     host().save_pretrained(place, **({"max_shard_size": "50KB"} if weights == "shards" else {}))
     if weights == "pytorch_model.bin":
