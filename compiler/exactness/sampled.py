@@ -85,9 +85,14 @@ class Sampled:
         return [ROUNDING * max(1.0, bound) + lost for bound in bounds]
 
     def _picked(self, inputs: Inputs, part: np.ndarray | slice) -> Inputs:
-        """The inputs of these sequences, by the streams of this circuit that stand for them."""
+        """The inputs of these sequences, by the streams of this circuit that stand for them.
+
+        A circuit of which the passes left a constant reads none: then as many absent tokens as there were numbers.
+        """
         tokens, numbers = inputs
         read = {s: v[part] for s, v in read_by(self.circuit.streams, numbers).items()}
+        if tokens is None and not read:
+            tokens = np.zeros(_shape(inputs), dtype=np.int64)
         return None if tokens is None else tokens[part], read
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 import compiler
 from benchmarks.mixtures import mixed, mixture
+from compiler.artifact.numeric import numeric_stack
 from compiler.exactness import sampled
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.samples import inputs_of
@@ -217,3 +218,13 @@ def test_each_circuit_runs_once_on_each_batch(monkeypatch: pytest.MonkeyPatch):
         exact = Counter(c for c, dtype in ran if dtype is np.object_)
         assert floats == {compiled.source: batches, compiled.core: batches}
         assert exact[compiled.core] == 0 and 1 <= exact[compiled.source] <= batches
+
+
+@pytest.mark.parametrize("target", ["mamba", "mamba2", "s4d"])
+@pytest.mark.parametrize("numbered", [Int(-3, 3), Real(-1, 1)], ids=["integers", "reals"])
+def test_a_circuit_of_numbers_whose_passes_left_a_constant(target: str, numbered: Int | Real):
+    """No run is as long as the shift; what is compiled reads no number."""
+    n = numbers(numbered)
+    for late, value in ((n.shift(4), 0), (n.shift(4) + 1, 1)):
+        stack = numeric_stack(compiler.compile(Circuit("late", late, length=4), target))
+        assert (stack.run({n: np.ones((2, 4, 1))}) == value).all()
