@@ -79,28 +79,47 @@ def set_lanes(stream: Tensor, lanes: Lanes, settings: Sequence[LaneSetting], bas
             continue
         batch, time = torch.from_numpy(at[:, 0]), torch.from_numpy(at[:, 1])
         held, wanted = stream[batch, time, : lanes.count].double().numpy(), setting.values[at[:, 0], at[:, 1]]
-        read, solved = _solved(setting, held, wanted, one)
-        numbers = torch.from_numpy(solved[:, : len(read)]).to(stream.dtype)
-        solved[:, : len(read)] = numbers.double().numpy()
-        columns = np.concatenate([setting.matrix[:, read].toarray(), setting.missing.toarray()], axis=1)
-        given = solved @ columns.T + held[:, [one]] * setting.matrix[:, [one]].toarray()[:, 0]
-        wrong = np.flatnonzero((given != wanted).any(axis=1))
+        read = np.setdiff1d(setting.matrix.indices, [one])
+        numbers, wrong = _held(setting, read, held, wanted, one, stream.dtype)
         if len(wrong):
             raise ValueError(
-                f"no lanes hold the value {_shown(wanted[wrong[0]])} of {setting.name!r}, which {len(read)} "
-                f"lane{'s' * (len(read) != 1)} carr{'y' if len(read) != 1 else 'ies'}"
+                f"{setting.name!r} is set to {_shown(wanted[wrong[0]])}, and no numbers of "
+                f"{str(stream.dtype).removeprefix('torch.')} were found that give it in the {len(read)} "
+                f"lane{'s' * (len(read) != 1)} that carr{'y' if len(read) != 1 else 'ies'} it"
             )
         stream[batch[:, None], time[:, None], torch.from_numpy(read)[None]] = numbers
     return stream
 
 
-def _solved(setting: LaneSetting, held: np.ndarray, wanted: np.ndarray, one: int) -> tuple[np.ndarray, np.ndarray]:
-    """(the lanes, their numbers (rows, lanes) and behind them those without a lane) that give these values (rows,
-    width), or come near, with as few as possible changed.
+def _held(
+    setting: LaneSetting, read: np.ndarray, held: np.ndarray, wanted: np.ndarray, one: int, dtype: torch.dtype
+) -> tuple[Tensor, np.ndarray]:
+    """(numbers (rows, lanes) that give the values, the rows for which none were found).
+
+    First with as few lanes changed as possible, then with 0 in those that are not needed: where one lane is subtracted
+    from another, the first may have to be larger than the value by what the other holds, and is then no such number.
+    """
+    columns = np.concatenate([setting.matrix[:, read].toarray(), setting.missing.toarray()], axis=1)
+    empty = held.copy()
+    empty[:, read] = 0
+    numbers = torch.zeros((len(held), len(read)), dtype=dtype)
+    left = np.arange(len(held))
+    for start in (held, empty):
+        solved = _solved(setting, read, start[left], wanted[left], one)
+        found = torch.from_numpy(solved[:, : len(read)]).to(dtype)
+        solved[:, : len(read)] = found.double().numpy()
+        given = solved @ columns.T + start[left][:, [one]] * setting.matrix[:, [one]].toarray()[:, 0]
+        numbers[left] = found
+        left = left[(given != wanted[left]).any(axis=1)]
+    return numbers, left
+
+
+def _solved(setting: LaneSetting, read: np.ndarray, held: np.ndarray, wanted: np.ndarray, one: int) -> np.ndarray:
+    """The numbers of the lanes `read`, (rows, lanes), and behind them those without a lane, that give these values
+    (rows, width), or come near, with as few as possible changed.
 
     held: what stands there, (rows, all lanes); one: the lane of the constant 1, which stays.
     """
-    read = np.setdiff1d(setting.matrix.indices, [one])
     part = setting.matrix[:, read].toarray()
     fixed = wanted - held[:, [one]] * setting.matrix[:, [one]].toarray()[:, 0]
     lost = setting.missing.toarray()
@@ -110,7 +129,7 @@ def _solved(setting: LaneSetting, held: np.ndarray, wanted: np.ndarray, one: int
         other = _changed(part, held[:, read], fixed - lost[:, 0])
         better = _possible(setting, read, other) & ~_possible(setting, read, found)
         result[better] = np.concatenate([other, np.ones((len(other), 1))], axis=1)[better]
-    return read, result
+    return result
 
 
 def _possible(setting: LaneSetting, read: np.ndarray, numbers: np.ndarray) -> np.ndarray:
@@ -130,6 +149,10 @@ def _changed(part: np.ndarray, now: np.ndarray, wanted: np.ndarray) -> np.ndarra
         return result
     pivots = _pivots(part)
     rest = wanted - now @ part.T + now[:, pivots] @ part[:, pivots].T
+    if _selects(part[:, pivots]):  # so do the pivots: exactly, and not by least squares
+        rows, columns = np.nonzero(part[:, pivots])
+        result[:, pivots[columns]] = rest[:, rows] / part[rows, pivots[columns]]
+        return result
     solved = np.linalg.lstsq(part[:, pivots], rest.T, rcond=None)[0].T
     result[:, pivots] = np.where(np.abs(solved - np.round(solved)) < 1e-6, np.round(solved), solved)
     return result
@@ -156,4 +179,4 @@ def _pivots(part: np.ndarray) -> np.ndarray:
 
 def _shown(values: np.ndarray) -> str:
     numbers = values.tolist()
-    return f"{numbers[0]:g}" if len(numbers) == 1 else f"({', '.join(f'{n:g}' for n in numbers[:8])})"
+    return f"{numbers[0]:.9g}" if len(numbers) == 1 else f"({', '.join(f'{n:.9g}' for n in numbers[:8])})"

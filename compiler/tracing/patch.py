@@ -145,7 +145,7 @@ class Patch:
         wrong = (numbers < domain.low) | (numbers > domain.high)
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])
-            low, high = float(domain.low[i]), float(domain.high[i])
+            low, high = float(domain.low[i]) + 0.0, float(domain.high[i]) + 0.0  # no −0
             return f"{variable.name!r} is set to {numbers[i]:g}, and in the circuit it lies in {low:g} … {high:g}"
         units = np.where(np.isfinite(domain.units) & (domain.units > 0), domain.units, 1.0)
         if ((domain.units > 0) & (numbers % units != 0)).any():

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
+from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, readout_integer
+from compiler.analysis.affine_form import ONE
 from compiler.tracing.compared import differences
+from compiler.tracing.forward import set_lanes
 from compiler.tracing.interchange import interchange
-from compiler.tracing.intervention import NotCarried, Setting, lane_settings
+from compiler.tracing.intervention import LaneSetting, NotCarried, Setting, lane_settings
 from compiler.tracing.patch import Patch
 from compiler.tracing.truth import Truth
 from compiler.tracing.variables import Variable
 from examples.programs import two_brackets
 from tests.spread import some
-from tests.tracing.models import MIXERS, brackets, case, depth
+from tests.tracing.models import MIXERS, brackets, case, depth, truth_of
 from tests.tracing.test_trace import stacks, words
 
 CASES = (
@@ -185,3 +190,48 @@ def test_two_variables_at_once() -> None:
     trace = Patch(brackets("mamba2")).also({"stack": {0: "["}, "is_(|[ - is_)|].cumsum()": {1: 1}}).trace("( [")
     assert trace["stack"] == ["[", "["] and trace.agrees
     assert two_brackets.CLOSED[1] == trace.answers[0]
+
+
+def counted() -> tuple[Patch, str]:
+    """On Mamba-2 the count since the last b is the difference of two lanes."""
+    letters = Alphabet.of("a", "b", *map(str, range(9)))
+    x = Tokens(letters)
+    since = count(x.is_in("a"), reset=x.is_in("b"))
+    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b"))], 8, "strings of a and b")
+    answer = readout_integer(since, letters, {str(n): n for n in range(9)})
+    return Patch(truth_of(compile(Circuit("count", answer, language), "mamba2"))), "since"
+
+
+@pytest.mark.parametrize("value", [2**24, 2**30, 1e10, float(np.float32(0.1)), -3, 2**70])
+def test_every_float32_is_held_by_the_difference_of_two_lanes(value: float) -> None:
+    patch, name = counted()
+    carrier = patch.truth.variables[name].reading
+    assert len(carrier.lanes) == 2
+    trace = patch.also({name: {2: value}}).trace("a b a a")  # the second lane holds the a's before the b
+    assert trace[name].raw[:, 0].tolist() == [1, 0, value, 2]
+
+
+def test_a_mean_is_held_by_the_difference_of_two_lanes() -> None:
+    patch, name = counted()
+    trace = patch.ablated([name], mean_of=["a a a", "a b a"]).trace("a b a a")
+    assert trace[name].raw[:, 0].tolist() == [float(np.float32(4 / 3))] * 4
+
+
+def test_a_range_from_0_has_no_sign() -> None:
+    patch, name = counted()
+    (said,) = patch.also({name: {1: 100}}).trace("a a").outside
+    assert said == "'since' is set to 100, and in the circuit it lies in 0 … 8"
+
+
+def test_what_no_lane_can_hold_is_told_so() -> None:
+    setting = LaneSetting(
+        "x",
+        csr_array([[0.0, 3.0]]),
+        csr_array((1, 0)),
+        (np.zeros(2), np.full(2, 9.0), np.ones(2)),
+        np.ones((1, 1), dtype=bool),
+        np.array([[[1.0]]]),
+    )
+    lanes = SimpleNamespace(index={ONE: np.array([0])}, count=2)
+    with pytest.raises(ValueError, match="'x' is set to 1, and no numbers of float32 .* in the 1 lane that carries it"):
+        set_lanes(torch.tensor([[[1.0, 2.0]]]), lanes, [setting])
