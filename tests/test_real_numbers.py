@@ -12,10 +12,12 @@ from compiler.artifact.numeric import numeric_stack, reference
 from compiler.artifact.package import language_model
 from compiler.driver import compile
 from compiler.errors import CompileError
+from compiler.interpreter import interpret
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
+from compiler.language.reals import choose, differs, exceeds
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import constant
 from compiler.language.types import Bool, Int, OneHot, Real
@@ -215,6 +217,29 @@ def test_inputs_outside_their_type_are_refused(values, fragment):
         stack.run({N: values})
     with pytest.raises(ValueError, match="has no values"):
         stack.run({FLAG: values})
+
+
+def test_a_number_just_outside_is_not_written_as_the_bound():
+    y = numbers(Real(-0.001, 0.001), "y")
+    stack = numeric_stack(compile(Circuit("t", y + 1, length=LENGTH)))
+    with pytest.raises(ValueError, match=r"'y' holds 0.0010000000474974513, and it must be .* from -0.001 to 0.001"):
+        stack.run({y: np.full((1, 2, 1), np.float32(0.001), dtype=float)})
+
+
+@pytest.mark.parametrize("gap", [0.5, 0.75, 0.99])
+def test_comparisons_are_linear_up_to_the_power_of_two_within_the_gap(gap):
+    """As their docstrings say: 0.5 here."""
+    y = numbers(Real(-2, 2), "y")
+    values = np.array([Fraction(n, 8) for n in range(-8, 9)], dtype=object).reshape(1, -1, 1)
+    ramps = {
+        exceeds(y, 0, gap): [min(max(2 * v, 0), 1) for v in values.flat],
+        differs(y, 0, gap): [min(2 * abs(v), 1) for v in values.flat],
+        choose(y, 3, -1, gap): [min(max(4 * v + 1, -1), 3) for v in values.flat],
+    }
+    for stream, expected in ramps.items():
+        assert interpret(Circuit("t", stream, length=17), inputs={y: values})[stream].ravel().tolist() == expected
+    for word in (exceeds, differs, choose):
+        assert "g is the largest power of two that is at most the gap" in word.__doc__
 
 
 def test_concatenated_inputs_and_one_hots():

@@ -227,5 +227,13 @@ def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) ->
     if record.integral:
         wrong |= values != np.round(values)
     if wrong.any():
-        raise ValueError(f"numeric input {record.name!r} holds {values[wrong][0]:g}, and it must be {record.kind}.")
+        raise ValueError(
+            f"numeric input {record.name!r} holds {_written(values[wrong][0])}, and it must be {record.kind}."
+        )
     return values
+
+
+def _written(value: float) -> str:
+    """In six digits where they are all; a number just outside of a bound would else be written as the bound."""
+    short, exact = f"{value:g}", float(value)
+    return short if float(short) == exact else str(int(exact)) if exact.is_integer() else repr(exact)

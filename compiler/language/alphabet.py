@@ -81,12 +81,22 @@ class Alphabet:
         """The id of a token; ValueError when it is not in the alphabet."""
         instance(token, str, "a token", "its name")
         if token not in self._positions:
+            self._check_no_group(token)
             names = [*self._positions, *(group for group, *_ in self.groups)] if self.size <= _MOST_COMPARED else []
             raise ValueError(
                 f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})"
                 f"{close_to(token, names)}"
             )
         return self._positions[token]
+
+    def _check_no_group(self, token: str) -> None:
+        """ValueError for the name of a group, where one token is needed."""
+        for group, start, stop in self.groups:
+            if group == token and start < stop:
+                raise ValueError(
+                    f"{token!r} is no token, but the group of {self.tokens[start]} … {self.tokens[stop - 1]}: name one "
+                    f"of these, or give {token!r} alone where a group may stand"
+                )
 
     def ids(self, members: str | Iterable[str] | None = None) -> range | tuple[int, ...]:
         """The ids of a group (by its name), of listed tokens, or of the whole alphabet (None)."""

@@ -15,22 +15,28 @@ from compiler.language.stream import Stream, both, given_stream
 
 
 def exceeds(a: Stream | Number, b: Stream | Number, gap: Number) -> Stream:
-    """0 where a ≤ b, 1 where a ≥ b + gap, linear between: [a > b] wherever a ≤ b or a − b ≥ gap. Two blocks.
+    """[a > b] wherever a ≤ b or a − b ≥ gap: 0 where a ≤ b, 1 where a ≥ b + g, linear between. Two blocks.
 
-    gap: above 0; rounded down to a power of two, for weights are dyadic.
+    gap: above 0; g is the largest power of two that is at most the gap, for weights are dyadic.
     """
     a, b = both(a, b)
     return _up_to_one(((a - b) / _power_within(gap)).relu())
 
 
 def differs(a: Stream | Number, b: Stream | Number, gap: Number) -> Stream:
-    """0 where a = b, 1 where |a − b| ≥ gap, linear between: [a ≠ b] wherever a = b or |a − b| ≥ gap. Two blocks."""
+    """[a ≠ b] wherever a = b or |a − b| ≥ gap: 0 where a = b, 1 where |a − b| ≥ g, linear between. Two blocks.
+
+    gap: above 0; g is the largest power of two that is at most the gap, for weights are dyadic.
+    """
     a, b = both(a, b)
     return _up_to_one(abs((a - b) / _power_within(gap)))
 
 
 def choose(t: Stream, yes: Stream | Number, no: Stream | Number, gap: Number) -> Stream:
-    """`yes` where t ≥ gap, `no` where t ≤ −gap, between them in proportion (paper B, Lemma 4). Three blocks."""
+    """`yes` where t ≥ g, `no` where t ≤ −g, between them in proportion (paper B, Lemma 4). Three blocks.
+
+    gap: above 0; g is the largest power of two that is at most the gap, for weights are dyadic.
+    """
     given_stream(t, "the number that choose looks at")
     yes, no = both(yes, no)
     width = _power_within(gap)

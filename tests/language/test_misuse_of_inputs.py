@@ -77,6 +77,10 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a group of half": (lambda: Alphabet.of("a", k=0.5), "group 'k' is 0.5, and a number or a list of tokens"),
     "a forgotten token": (lambda: Alphabet.of(value=3).index("valu1"), "; did you mean 'value1'?"),
+    "a group in a list": (
+        lambda: Alphabet.of("a", k=3).ids(["k", "a"]),
+        "'k' is no token, but the group of k0 … k2: name one of these, or give 'k' alone",
+    ),
     "a forgotten group": (lambda: Tokens(Alphabet.of(letter=3)).one_hot("letters"), "; did you mean 'letter'?"),
     "a token by its id": (lambda: abc.is_in([0]), "a token is 0, and its name is needed"),
     "members by an id": (lambda: abc.is_in(0), "members is 0, and the name of a group, a list of tokens or None"),
