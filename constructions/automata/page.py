@@ -151,8 +151,9 @@ carried on. The smallest circuits come first, and
 
 goes on for 30 CPU minutes more. Automata that are the same when states that nothing tells apart are joined have the
 same weights, and a text that one of them read counts for all. So far {read} of {count} are through, {wrong} answers
-wrong. Refused when compiled: {refused}, each with its reason in docs/automata.json, most often that products of many levels
-outgrow float32. Shorter texts only: {shorter}. None yet: {never}. Held by no mixer for every length: {nowhere}.
+wrong. Refused when compiled: {refused}, each with its reason in docs/automata.json, most often that products of many
+levels outgrow float32. Shorter texts only: {shorter}. None yet: {never}. Built on no mixer for every length, as its
+levels are too many or too large: {nowhere}.
 
 | mixer | to read | through | texts | blocks | d_model | letters | wrong | refused | CPU s |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -285,5 +285,7 @@ def places_in(terms: Terms, p: Poly, back: int, seen: set[Place]) -> None:
 
 def letter_classes(terms: Terms, atoms: Sequence[int], letters: Array) -> Array:
     """(tables, classes): the columns of numbers that these letters (mask) have in the tables, each once."""
-    rows = np.stack([np.asarray(terms.atoms[a].table) for a in atoms])
-    return np.unique(rows[:, letters], axis=1)
+    asked = (*atoms, letters.tobytes())
+    if asked not in terms.classes:
+        terms.classes[asked] = np.unique(np.stack([terms.atoms[a].table for a in atoms])[:, letters], axis=1)
+    return terms.classes[asked]

@@ -62,7 +62,8 @@ def exact_array(numbers: Array) -> Array:
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """The matrix product."""
-    if a.dtype == b.dtype == np.int64 and a.size and b.size and size(a) * size(b) * a.shape[1] < _FITS:
-        return a @ b
-    return a.astype(object).dot(b.astype(object))
+    """The matrix product. Floats hold what is added up on the way, in any order, where all of it is below 2^53."""
+    most = size(a) * size(b) * a.shape[1] if a.dtype == b.dtype == np.int64 and a.size and b.size else _FITS
+    if most < 1 << 53:
+        return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+    return a @ b if most < _FITS else a.astype(object).dot(b.astype(object))

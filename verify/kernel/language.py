@@ -4,6 +4,7 @@ the order of the file, without those that no such path takes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -70,7 +71,7 @@ class Language:
     def bound_total(
         self, amounts: np.ndarray, cost: Fraction, heights: Sequence[Fraction], charged: Sequence[int]
     ) -> Fraction:
-        """A bound on Σ_t amounts[letter_t] over every sequence, for amounts ≥ 0.
+        """A bound on Σ_t amounts[letter_t] over every sequence, for whole amounts ≥ 0.
 
         Lemma of totals (Totals.totals), with a potential: let φ ≥ 0 be the height of each state, and let
         amounts[a] ≤ cost + φ(source) − φ(target) + w_e(a) for every letter a of every edge e, where w_e = 0 but for
@@ -88,10 +89,11 @@ class Language:
         total = self.length * cost + heights[0]
         for i, edge in enumerate(self.edges):
             room = cost + heights[edge.source] - heights[edge.target]
-            over = [Fraction(int(a)) - room for a in amounts[edge.letters] if a > room]
+            taken = amounts[edge.letters]
+            over = taken[taken > math.floor(room)].tolist()  # of whole numbers these are above `room` too
             if over and not (edge.distinct and i in charged):
                 raise Unproved(f"on edge {i} of the language a letter adds more than the potential falls")
-            total += sum(over, Fraction(0))
+            total += sum(over) - len(over) * room
         return total
 
 

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
+from math import lcm
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit, Decided
 from verify.kernel.claims import Ledger, fraction
-from verify.kernel.exact import exact_array, matmul
-from verify.kernel.floats import Unproved, dyadic
+from verify.kernel.exact import add, alike, exact_array, integers, matmul, multiply
+from verify.kernel.floats import Unproved, dyadic, whole_number
 from verify.kernel.mixers import Number
 from verify.kernel.rules import weighed
 from verify.kernel.terms import Mono, Poly, Terms, constant
@@ -32,8 +33,7 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     parts += [(-column, p) for column, p in circuit.scores()]
     decided = _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r))
     parts += [(-np.eye(letters)[token] * weight, flag) for token, weight, flag in decided]
-    added = [(np.array(list(map(dyadic, numbers)), object), p) for numbers, p in parts if p.terms and numbers.any()]
-    for r, p in _rows(terms, added):
+    for r, p in _rows(terms, [(numbers, p) for numbers, p in parts if p.terms and numbers.any()]):
         ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
     circuit.decided = decided
 
@@ -72,17 +72,21 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
 
 
 def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, Poly]]:
-    """What is left of the scores, as different polynomials, each with the first letter that has it."""
+    """What is left of the scores, times one number > 0, as different polynomials, each with the first letter that has
+    it."""
     by_mono: dict[Mono, Column] = {}
-    for column, p in left:
+    below = lcm(*(c.denominator for _, p in left for c in p.terms.values()))
+    whole = exact_array(np.stack([numbers for numbers, _ in left])) if left else np.zeros(0)
+    for column, (_, p) in zip(whole, left, strict=True):
         for m, c in p.terms.items():
-            by_mono[m] = by_mono[m] + c * column if m in by_mono else c * column
+            part = multiply(integers([int(c * below)]), column)
+            by_mono[m] = add(by_mono[m], part) if m in by_mono else part
     by_mono = _uncancelled(terms, {m: column for m, column in by_mono.items() if column.any()})
     if not by_mono:
         return []
     found: dict[tuple, tuple[int, Poly]] = {}
     for r in np.flatnonzero(np.any([column != 0 for column in by_mono.values()], axis=0)).tolist():
-        p = terms.add([(Fraction(1), Poly({m: column[r] for m, column in by_mono.items()}))])
+        p = terms.add([(Fraction(1), Poly({m: Fraction(int(column[r])) for m, column in by_mono.items()}))])
         if p.terms:
             found.setdefault(p.primitive[1].key, (r, p))
     if len(found) > _MOST_ROWS:
@@ -107,8 +111,8 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
             groups[others, lag, atom.kind, flag, frozenset(stored)].append((m, stored))
     left = dict(by_mono)
     for (*_, kinds), found in groups.items():
-        scored = exact_array(np.stack([by_mono[m] for m, _ in found], axis=1))
-        held = [exact_array(np.stack([stored[k] for _, stored in found])) for k in kinds]
+        scored = np.stack(alike(*(by_mono[m] for m, _ in found)), axis=1)
+        held = [np.stack(alike(*(stored[k] for _, stored in found))) for k in kinds]
         if scored.size * sum(h.shape[1] for h in held) <= _MOST_PRODUCTS and not any(
             matmul(scored, h).any() for h in held
         ):
@@ -131,13 +135,15 @@ def _upright(terms: Terms, p: Poly) -> Poly:
 
 
 def _by_present(terms: Terms, p: Poly) -> dict[Mono, Column]:
-    """p as Σ table(present letter) · monomial, where the monomials read nothing else of the present letter."""
+    """p, with whole coefficients, as Σ table(present letter) · monomial, where the monomials read nothing else of the
+    present letter."""
     found: dict[Mono, Column] = {}
     for m, c in p.terms.items():
         present = [f for f in m if f[1] == 0 and terms.atoms[f[0]].kind == "table"]
         rest = tuple(f for f in m if f not in present)
         table = terms.atoms[present[0][0] if present else 0].table
-        found[rest] = found.get(rest, 0) + c * np.asarray(table)[terms.language.used].astype(object)
+        part = multiply(integers([whole_number(c)]), table[terms.language.used])
+        found[rest] = add(found[rest], part) if rest in found else part
     return found
 
 

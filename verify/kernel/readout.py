@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from verify.kernel import exact
 from verify.kernel.circuit import Circuit
 from verify.kernel.floats import Unproved
 from verify.kernel.terms import Poly, Terms
@@ -34,8 +35,14 @@ def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]
     return np.stack([column for column, _ in parts], axis=1), [p for _, p in parts]
 
 
-def check_leads(scores: np.ndarray, right: np.ndarray) -> None:
-    """In column i the score of letter right[i] is larger than every other."""
+def check_leads(scores: np.ndarray, right: np.ndarray, low: int = 1, others: int = 0) -> None:
+    """In column i of G, the scores, and for every letter u but v = right[i]: low · (G_vi − G_ui) is larger than
+    `others` times what v and u differ by in any column, max_j |G_vj − G_uj|."""
+    top, bottom = scores.max(axis=1), scores.min(axis=1)
+    near, far = exact.integers([low]), exact.integers([others])
     for i, v in enumerate(right.tolist()):
-        if (np.delete(scores[:, i], v) >= scores[v, i]).any():
-            raise Unproved(f"another letter may score as high as letter {v}")
+        noise = np.maximum(top[v] - bottom, top - bottom[v])
+        lead = exact.add(exact.multiply(near, scores[v, i] - scores[:, i]), -exact.multiply(far, noise))
+        lead[v] = 1
+        if (lead <= 0).any():
+            raise Unproved(f"letter {int(np.argmin(lead))} may score as high as letter {v}")

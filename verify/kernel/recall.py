@@ -8,34 +8,27 @@ key, and code(value) a number for each lane. So a pair is read with the weight �
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple
 
 import numpy as np
 
 from verify.kernel import exact
-from verify.kernel.cases import Grid
+from verify.kernel.cases import Grid, alike_in
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, potential_of
 from verify.kernel.floats import Unproved, whole_number
-from verify.kernel.readout import numbered, state_scores
+from verify.kernel.readout import check_leads, numbered, state_scores
 from verify.kernel.rules import occurrences
-from verify.kernel.terms import Mono, Poly, Terms
+from verify.kernel.terms import ZERO, Mono, Poly, Terms
 
-_MOST = 1 << 24
+_MOST = 1 << 26  # numbers at once
 Array = np.ndarray
 Letters = np.ndarray
-
-
-class Stored(NamedTuple):
-    """weights: (queries, keys) of whole numbers, a_g times one number > 0; code: (values, lanes) of whole numbers;
-    queries: each Q_g as a monomial.
-    """
-
-    weights: np.ndarray
-    code: np.ndarray
-    queries: list[Mono]
+Stored = tuple[Array, Array, list[Mono]]
+"""weights: (queries, keys) of whole numbers, a_g times one number > 0; code: (values, lanes) of whole numbers; queries:
+each Q_g as a monomial."""
 
 
 def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -> str:
@@ -57,17 +50,19 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     ):
         raise Unproved("no sequence of the language asks for what stands after each key")
     head, lanes = state_scores(terms, circuit)
-    stored = _stored(terms, lanes, keys, values)
-    low, others = _weights(terms, stored, keys, _most_pairs(ledger, keys))
-    read = exact.matmul(exact.exact_array(head), stored.code.T)  # G: (letters, values)
-    _check_leads(read, values, low, others)
+    weights, code, queries = _stored(terms, lanes, keys, values)
+    make = lambda number, potential: occurrences(terms, number, keys.tolist(), potential_of(potential))
+    most = ledger.single("the task", [_one_of(terms, keys)], "occurrences", 1, make)
+    low, others = _sizes(terms, weights, queries, keys, most)
+    read = exact.matmul(exact.exact_array(head), code.T)  # G: (letters, values)
+    check_leads(read, values, low, others)
     asked, of = (f"{name}0 … {name}{len(ids) - 1}" for name, ids in (("k", keys), ("v", values)))
     return f"at each of {asked}: the value of {of} that stood right after it before, where that was so exactly once"
 
 
 def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> Stored:
     """What the lanes hold of pairs; Unproved where they hold anything else. keys, values: ids of letters."""
-    found: dict[Mono, dict[int, Array]] = defaultdict(dict)
+    found: dict[Mono, list[Poly]] = defaultdict(lambda: [ZERO] * len(lanes))
     pair = terms.product(terms.earlier(_one_of(terms, keys), 1), _one_of(terms, values))
     below = lcm(*(c.denominator for p in lanes for c in p.terms.values()))
     for c, p in enumerate(lanes):
@@ -77,39 +72,41 @@ def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> 
                 raise Unproved("the scores are no queries times running sums")
             query, what = tuple(f for f in m if f != sums[0]), terms.atoms[sums[0][0]].of
             _check_silent(terms, what, pair)
-            table = on_letters(terms, what, values[None, :], keys[:, None])
-            part = exact.multiply(exact.integers([int(weight * below)]), table)
-            found[query][c] = exact.add(found[query][c], part) if c in found[query] else part
-    if not found or len(found) * len(lanes) * len(keys) * len(values) > _MOST:
-        raise Unproved("what is stored of keys and values is nothing, or too much to go through")
-    zero = np.zeros((len(keys), len(values)), np.int64)
-    alike = [exact.alike(*(rows.get(c, zero) for c in range(len(lanes)))) for rows in found.values()]
-    return _factored([np.stack(rows, axis=2) for rows in alike], list(found))
+            found[query][c] = terms.add([(Fraction(1), found[query][c]), (weight * below, what)])
+    return _factored(terms, found, keys, values)
 
 
-def _factored(stacks: list[Array], queries: list[Mono]) -> Stored:
-    """Each of these (keys, values, lanes) is a number of the key times one code of the value, over a common divisor."""
-    first = next((s for s in stacks if s.any()), None)
-    if first is None:
-        raise Unproved("nothing is stored")
-    k, v, c = next(zip(*np.nonzero(first), strict=True))
-    code = first[k]
-    divisor = code[v : v + 1, c]
-    weights = [stack[:, v, c] for stack in stacks]
-    for stack, row in zip(stacks, weights, strict=True):
-        if (exact.multiply(stack, divisor) != exact.multiply(row[:, None, None], code[None])).any():
+def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Letters, values: Letters) -> Stored:
+    """What each query's lanes store is a number of the key times one code of the value, over a common divisor."""
+    queries, weights = list[Mono](), list[Array]()
+    for query, lanes in found.items():
+        some, kind = _kinds(terms, lanes, keys)
+        if len(some) * len(values) * len(lanes) > _MOST:
+            raise Unproved("more keys and values than the kernel goes through")
+        numbers = [on_letters(terms, p, values[None, :], some[:, None]) for p in lanes]
+        table = np.stack(exact.alike(*numbers), axis=2)  # (kinds of keys, values, lanes)
+        if not table.any():
+            continue
+        if not queries:
+            k, v, c = next(zip(*np.nonzero(table), strict=True))
+            code, divisor = table[k], table[k, v : v + 1, c]
+        row = table[:, v, c]
+        if (exact.multiply(table, divisor) != exact.multiply(row[:, None, None], code[None])).any():
             raise Unproved("what a pair stores is not a function of its key times one of its value")
-    sign = exact.integers([1 if divisor[0] > 0 else -1])
-    return Stored(np.stack(exact.alike(*(exact.multiply(row, sign) for row in weights))), code, queries)
+        queries.append(query)
+        weights.append(row[kind] * (1 if divisor[0] > 0 else -1))
+    if not queries:
+        raise Unproved("nothing is stored")
+    return np.stack(exact.alike(*weights)), code, queries
 
 
 def _check_silent(terms: Terms, stored: Poly, pair: Poly) -> None:
     """Where no value follows a key, 0 is added."""
     grid = Grid(terms, [stored, pair])
     is_pair, added = grid.spread(pair), grid.spread(stored)
-    if set(added) - {()} or set(is_pair) - {()}:
+    if {*is_pair, *added} - {()}:
         raise Unproved("what is stored is no function of the present letter and the one before")
-    here, more = np.broadcast_arrays(is_pair.get((), np.zeros(1, np.int64)), added.get((), np.zeros(1, np.int64)))
+    here, more = alike_in(is_pair, added, ())
     if more[here == 0].any():
         raise Unproved("something is stored where no value follows a key")
 
@@ -127,53 +124,44 @@ def on_letters(terms: Terms, p: Poly, now: Letters, before: Letters) -> Array:
     for m, c in p.terms.items():
         part = exact.integers([whole_number(c)])
         for a, lag in m:
-            part = exact.multiply(part, _at(terms, a, lag, now, before))
+            atom = terms.atoms[a]
+            if atom.kind == "table" and lag <= 1:
+                numbers = atom.table[before if lag else now]
+            elif atom.kind == "relu" and not lag:
+                numbers = np.maximum(on_letters(terms, atom.of, now, before), 0)
+            else:
+                raise Unproved("a query or a key reads more than the present letter and the one before")
+            part = exact.multiply(part, numbers)
         total = exact.add(total, part)
     return total
 
 
-def _at(terms: Terms, a: int, lag: int, now: Letters, before: Letters) -> Array:
-    atom = terms.atoms[a]
-    if atom.kind == "table" and lag <= 1:
-        return atom.table[before if lag else now]
-    if atom.kind != "relu" or lag:
-        raise Unproved("a query or a key reads more than the present letter and the one before")
-    return np.maximum(on_letters(terms, atom.of, now, before), 0)
+def _kinds(terms: Terms, polys: Iterable[Poly], letters: Letters) -> tuple[Letters, Array]:
+    """(one letter of each kind, the kind of each letter): no table of these functions tells letters of a kind apart."""
+    tables = [terms.atoms[a].table for a in set().union(*(_read(terms, p) for p in polys)) if terms.atoms[a].table.size]
+    _, first, kinds = np.unique([t[letters] for t in tables], axis=1, return_index=True, return_inverse=True)
+    return letters[first], kinds.reshape(-1)
 
 
-def _most_pairs(ledger: Ledger, keys: Letters) -> list[Fraction]:
-    """How often each key can stand in a sequence, by the potential that a claim names."""
+def _read(terms: Terms, p: Poly) -> set[int]:
+    """The atoms that `on_letters` looks at."""
+    found = {0, *(a for m in p.terms for a, _ in m)}
+    return found.union(*(_read(terms, terms.atoms[a].of) for a in found if terms.atoms[a].kind == "relu"))
 
-    make = lambda number, potential: occurrences(ledger.terms, number, keys.tolist(), potential_of(potential))
-    return ledger.single("the task", [_one_of(ledger.terms, keys)], "occurrences", 1, make)
 
-
-def _weights(terms: Terms, stored: Stored, keys: Letters, most: list[Fraction]) -> tuple[int, Fraction]:
+def _sizes(terms: Terms, weights: Array, queries: list[Mono], keys: Letters, most: list[int]) -> tuple[int, int]:
     """The least weight of a query's own pair, and the most that the weights of others are in sum."""
-    before = np.flatnonzero(terms.language.used)
-    if len(keys) ** 2 * len(before) > _MOST:
+    read = [Poly({m: Fraction(1)}) for m in queries]
+    before, _ = _kinds(terms, read, np.flatnonzero(terms.language.used))
+    if len(keys) * len(before) * max(len(keys), len(read)) > _MOST:
         raise Unproved("more queries and keys than the kernel goes through")
-    one = lambda m: on_letters(terms, Poly({m: Fraction(1)}), keys[:, None], before[None, :])
-    asked = np.stack(exact.alike(*map(one, stored.queries)))  # (groups, queries, letters before)
-    low, others = None, Fraction(0)
+    asked = np.stack(exact.alike(*(on_letters(terms, q, keys[:, None], before[None, :]) for q in read)))
+    own, others = [], []
     for i in range(len(keys)):
-        weights = exact.matmul(asked[:, i].T, stored.weights)  # (letters before, keys)
-        own = int(weights[:, i].min())
-        low = own if low is None else min(low, own)
-        sizes = np.abs(weights).astype(object) * np.array(most, object)
-        others = max(others, max(sizes.sum(axis=1) - sizes[:, i]))
-    if low is None or low <= 0:
+        found = exact.matmul(asked[:, i].T, weights)  # (letters before, keys)
+        own.append(int(found[:, i].min()))
+        found[:, i] = 0
+        others.append(int(exact.matmul(np.abs(found), exact.integers(most)[:, None]).max()))
+    if min(own) <= 0:
         raise Unproved("a query does not read its own key")
-    return low, others
-
-
-def _check_leads(read: Array, values: Letters, low: int, others: Fraction) -> None:
-    """low · (G_vv − G_uv) > others · max_w |G_vw − G_uw| for every value v and every other letter u."""
-    top, bottom = read.max(axis=1), read.min(axis=1)
-    near, far = exact.integers([low * others.denominator]), exact.integers([others.numerator])
-    for i, v in enumerate(values.tolist()):
-        noise = np.maximum(top[v] - bottom, top - bottom[v])
-        lead = exact.add(exact.multiply(near, read[v, i] - read[:, i]), -exact.multiply(far, noise))
-        lead[v] = 1
-        if (lead <= 0).any():
-            raise Unproved(f"letter {int(np.argmin(lead))} may score as high as the value {i}")
+    return min(own), max(others)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.exact import add, integers, multiply
 from verify.kernel.facts import Cell, Known, Ranged, Same
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
 from verify.kernel.language import Language
@@ -74,11 +76,11 @@ def total(
         raise Unproved("a total of what is no running sum")
     if not majorant or len({(a, lag) for a, lag, _ in majorant}) < len(majorant):
         raise Unproved("a majorant that is empty, or names a table twice")
-    amounts = np.full(terms.language.tokens, 0, object)
+    amounts = np.zeros(terms.language.tokens, np.int64)
     for table, _, weight in majorant:
         if terms.atoms[table].kind != "table" or terms.atoms[table].range[0] < 0:
             raise Unproved("a majorant of what is no table, or of one below 0")
-        amounts = amounts + weight * terms.atoms[table].table.astype(object)
+        amounts = add(amounts, multiply(integers([weight]), terms.atoms[table].table))
     g = terms.add([(Fraction(w), Poly({((a, lag),): Fraction(1)})) for a, lag, w in majorant])
     grid = Grid(terms, [g, m], parts)
     left, right = ({k: v * s for k, v in grid.spread(m).items()} for s in (1, -1))
@@ -156,9 +158,10 @@ def ballast(
 def occurrences(
     terms: Terms, claim: int, letters: Sequence[int], potential: tuple[Fraction, Sequence[Fraction], Sequence[int]]
 ) -> Known:
-    """How often each of these letters can stand in a sequence: the total of its indicator (lemma of totals)."""
-    places = np.arange(terms.language.tokens)
-    return Known(claim, [terms.language.bound_total((places == a).astype(object), *potential) for a in letters])
+    """How often each of these letters can stand in a sequence, a whole number: the total of its indicator (lemma of
+    totals)."""
+    one_of = lambda a: (np.arange(terms.language.tokens) == a).astype(np.int64)
+    return Known(claim, [math.floor(terms.language.bound_total(one_of(a), *potential)) for a in letters])
 
 
 def weighed(claim: int, weight: Fraction) -> Known:

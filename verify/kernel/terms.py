@@ -26,6 +26,7 @@ from math import gcd, lcm
 
 import numpy as np
 
+from verify.kernel.exact import add, integers, multiply, size
 from verify.kernel.facts import Cell, Ranged, Same, ends
 from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
@@ -109,6 +110,7 @@ class Terms:
         self.totals: dict[int, Ranged] = {}  # by a sum or count: the range of every partial sum of its terms
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
         self._work = 0
+        self.classes: dict[tuple, np.ndarray] = {}  # what `cases.letter_classes` has found
         self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
@@ -144,24 +146,24 @@ class Terms:
 
     def of_letter(self, numbers: Sequence[Fraction]) -> Poly:
         """A function of the present letter."""
-        values = np.array([x if u else Fraction(0) for x, u in zip(numbers, self.language.used, strict=True)], object)
-        return Poly(self._function(values, 0, ()))
+        read = [x if u else Fraction(0) for x, u in zip(numbers, self.language.used, strict=True)]
+        below = lcm(*(x.denominator for x in read))
+        return Poly(self._function(integers([int(x * below) for x in read]), Fraction(1, below), 0, ()))
 
-    def _function(self, values: np.ndarray, lag: int, rest: Mono) -> dict[Mono, Fraction]:
-        """values(letter `lag` back) · rest, as a number and a table that is 0 at the first letter, in lowest terms."""
-        base = Fraction(values[self._first])
-        left = [x - base if u else Fraction(0) for x, u in zip(values, self.language.used, strict=True)]
-        found = {self._mono(((_ONE, lag), *rest)): base}
-        below = lcm(*{Fraction(x).denominator for x in left})
-        above = gcd(*{int(x * below) for x in left})
+    def _function(self, values: np.ndarray, unit: Fraction, lag: int, rest: Mono) -> dict[Mono, Fraction]:
+        """unit · values(letter `lag` back) · rest, as a number and a table that is 0 at the first letter, in lowest
+        terms. The values are whole."""
+        base = int(values[self._first])
+        left = np.where(self.language.used, add(values, integers([-base])), 0)
+        found = {self._mono(((_ONE, lag), *rest)): unit * base}
+        above = int(np.gcd.reduce(np.abs(left)))
         if above:
-            integers = [int(x * below) // above for x in left]
-            sign = 1 if next(x for x in integers if x) > 0 else -1
-            if max(map(abs, integers)) >= 1 << 53:
+            above *= 1 if left[np.flatnonzero(left)[0]] > 0 else -1
+            table = left // above
+            if size(table) >= 1 << 53:
                 raise Unproved("a function of the letter has numbers of more than 53 bits")
-            atom = self._table(sign * np.array(integers, np.int64))
-            mono = self._mono(((atom, lag), *rest))
-            found[mono] = found.get(mono, Fraction(0)) + sign * Fraction(above, below)
+            mono = self._mono(((self._table(table.astype(np.int64)), lag), *rest))
+            found[mono] = found.get(mono, Fraction(0)) + unit * above
         return found
 
     def relu(self, p: Poly) -> Poly:
@@ -192,7 +194,7 @@ class Terms:
         found = np.full(self.language.tokens, p.const, object)
         for m, c in p.terms.items():
             if m:
-                found = found + c * self._numbers(m[0][0])
+                found = found + c * self.atoms[m[0][0]].table.astype(object)
         return found.tolist()
 
     def sum(self, p: Poly) -> Poly:
@@ -226,9 +228,6 @@ class Terms:
         name = f"{kind} {self.name(q)} {self.name(flag)}"
         atom = self._new(name, lambda name: Atom(kind, name, most, of=q, flag=flag))
         return Poly({((atom, back),): c})
-
-    def _numbers(self, atom: int) -> np.ndarray:
-        return self.atoms[atom].table.astype(object)
 
     # polynomials ------------------------------------------------------------------------------------
 
@@ -299,10 +298,10 @@ class Terms:
             if not others:
                 found = {self._mono((*mono, (a, lag))): c for mono, c in found.items()}
                 continue
-            values = self._numbers(a) * self._numbers(others[0])
+            values = multiply(self.atoms[a].table, self.atoms[others[0]].table)
             grown: dict[Mono, Fraction] = defaultdict(Fraction)
             for mono, c in found.items():
-                for new, d in self._function(values, lag, mono).items():
+                for new, d in self._function(values, Fraction(1), lag, mono).items():
                     grown[new] += c * d
             found = grown
         return found
@@ -324,8 +323,11 @@ class Terms:
                 ((atom, c),) = parts
                 found[self._mono(((atom, lag), *rest))] += c
                 continue
-            values = sum((c * self._numbers(a) for a, c in parts), np.full(self.language.tokens, Fraction(0), object))
-            for m, c in self._function(values, lag, rest).items():
+            below = lcm(*(c.denominator for _, c in parts))
+            values = np.zeros(self.language.tokens, np.int64)
+            for atom, c in parts:
+                values = add(values, multiply(integers([int(c * below)]), self.atoms[atom].table))
+            for m, c in self._function(values, Fraction(1, below), lag, rest).items():
                 found[m] += c
         return self._since(found)
 
