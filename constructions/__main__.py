@@ -57,6 +57,8 @@ def _run() -> int:
     except Exception as error:
         if type(error).__name__ == "Abort":  # what an interrupt becomes inside of a command
             return 130
+        if type(error).__name__ == "Miscompiled":  # a mistake of ours; the sentence says so, and what to report
+            return _told(str(error), 1)
         if not hasattr(error, "format_message"):
             raise
         return _misused(error)

@@ -11,13 +11,15 @@ lemma, and the norms behind rho. Use the value for how it scales, never as the p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import isfinite, log, sqrt
 
 import numpy as np
 
 from verify.arguments import at_least
 
 LARGEST_RHO = 1e150
+LARGEST_COUNT = 10**18
+MOST_DRAWN = 1 << 22  # numbers of a random layer's state
 RECONSTRUCTED = ("the argument of the logarithm", "the factor 2√2", "the norms in rho")
 
 
@@ -57,15 +59,20 @@ def generalization(
     _between("delta", delta, "it is a probability of failure")
     for name, value in (("samples", samples), ("channels", channels), ("states", states), ("classes", classes)):
         at_least(name, value, 1, "there is at least one")
+        if value > LARGEST_COUNT:  # a float may not hold it
+            raise ValueError(f"{name} is too large; the largest is {LARGEST_COUNT:,}.")
     at_least("rho", rho, 0, "it is a product of norms")
     if rho > LARGEST_RHO:
         raise ValueError(f"rho = {rho:g} is too large, because its square is taken; the largest is {LARGEST_RHO:g}.")
     if not margin > 0:
         raise ValueError(f"margin = {margin} is no margin; it must be positive.")
-    return GeneralizationBound(
+    bound = GeneralizationBound(
         2 * sqrt(2) / margin * rademacher(rho + 1, contraction, samples, channels, states, classes, data_norm),
-        3 * sqrt(log(2 * (rho + 2) ** 2 / delta) / (2 * samples)),
+        3 * sqrt((log(2) + 2 * log(rho + 2) - log(delta)) / (2 * samples)),  # 1/delta may be beyond every float
     )
+    if not isfinite(bound.total):
+        raise ValueError(f"margin = {margin} is so small that the bound lies beyond every float; choose a larger one.")
+    return bound
 
 
 def rademacher(
@@ -104,6 +111,10 @@ def measured_magnitude(
     Half of the layers are as bad as they can be: rank one, every transition at the contraction, every input the same
     direction.
     """
+    if channels * states > MOST_DRAWN:
+        raise ValueError(
+            f"channels · states is {channels * states:,}, and random layers of at most {MOST_DRAWN:,} are measured."
+        )
     rng, largest, sizes = np.random.default_rng(seed), 0.0, (channels, states)
     for number in range(layers):
         worst = number % 2 == 1

@@ -1,4 +1,6 @@
-"""The exceptions of this package."""
+"""The exceptions of this package, and what those of libraries say."""
+
+from compiler.language.markdown import one_line
 
 
 class CheckpointError(ValueError):
@@ -7,3 +9,9 @@ class CheckpointError(ValueError):
 
 class ScoreError(CheckpointError):
     """A checkpoint whose model was run and scores no numbers, so that no token can be chosen."""
+
+
+def first_line(reason: Exception) -> str:
+    """What an exception of a library says: its first line, and the next where the first only leads to it."""
+    lines = str(reason).splitlines() or [type(reason).__name__]
+    return one_line(" ".join(lines[:2]) if lines[0].rstrip().endswith(":") else lines[0])

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, first_line
 from compiler.artifact.json_files import shown
 from compiler.artifact.plain_files import text_of
 from compiler.graft.errors import GraftError
 from compiler.graft.families import class_names, family_of, family_of_class
 from compiler.graft.families.family import BRANCH
-from compiler.runtime.saved_model import first_line, saved_model
+from compiler.runtime.saved_model import saved_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -50,7 +50,9 @@ def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     needing = [s for s in circuit.streams if read[s].any() and _needs_halves(s, domains)]
     for stream in needing:
         if not (isinstance(stream.operation, lowered) or (lowered and stream.operation.source)):
-            raise CompileError([(stream, _refusal(stream, lowered, context.target.name))])
+            raise CompileError([(stream, _refusal(stream, domains, lowered, context.target.name))])
+        if isinstance(stream.operation, ops.MemoryRead) and context.target.column == "written":
+            _check_columns(stream, domains, context.target.name)
     if not needing:
         return circuit, context
     splitter = _Splitter(domains)
@@ -59,10 +61,28 @@ def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     return replace(circuit, output=splitter.known[circuit.output]), context.knowing(domains)
 
 
-def _refusal(stream: Stream, lowered: tuple[type[ops.Operation], ...], target: str) -> str:
+def _check_columns(memory: Stream, domains: Domains, target: str) -> None:
+    """CompileError for a real key or query where B and C are the silu of a row, which is that row of integers only."""
+    for kind, stream in zip(("write", "query"), memory.inputs[1:], strict=False):
+        if not domains.of(stream).step:
+            raise CompileError(
+                [
+                    (
+                        memory,
+                        f"its {kind} {stream.as_written.label} ({stream.origin}) is real, and on {target} a memory "
+                        "takes real values alone, under integers: B and C pass silu there; compile it for mamba, or "
+                        "declare this stream as Int",
+                    )
+                ]
+            )
+
+
+def _refusal(stream: Stream, domains: Domains, lowered: tuple[type[ops.Operation], ...], target: str) -> str:
     if not lowered:
         known = "real numbers are lowered for mamba and mamba2, scaled sums are lowered for mamba only"
         return f"{known}, and the target is {target}"
+    if all(domains.of(s).step for s in stream.inputs):  # it forms fractions of whole numbers
+        return f"{type(stream.operation).__name__} is lowered for mamba only, and the target is {target}"
     return (
         f"{type(stream.operation).__name__} of real numbers is lowered for mamba only, and the target is {target}, "
         f"which takes them in linear maps, {', '.join(kind.__name__ for kind in lowered)}"

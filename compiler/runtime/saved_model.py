@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, first_line
 from compiler.language.markdown import one_line
+from compiler.runtime.model_size import no_larger_than, size_of
 
 if TYPE_CHECKING:
     import torch
@@ -17,16 +18,19 @@ def saved_model(directory: Path, dtype: str | torch.dtype) -> PreTrainedModel:
     """The model of a directory by transformers, without code from there.
 
     CheckpointError where it cannot be read, and where a weight is missing or has another size: transformers would draw
-    random numbers for it.
+    random numbers for it. A config.json that asks for far more than the files hold is refused before that is made.
     """
     from transformers import AutoModelForCausalLM
 
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            directory, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, trust_remote_code=False,
-            local_files_only=True,
-        )  # fmt: skip
+        with no_larger_than(directory, size_of(directory)):
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                directory, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
+                trust_remote_code=False, local_files_only=True,
+            )  # fmt: skip
         model, told = loaded
+    except CheckpointError:
+        raise
     except Exception as reason:  # whatever a file that is no model makes the libraries raise
         raise CheckpointError(f"{directory} cannot be read as a model: {first_line(reason)}") from reason
     if told["missing_keys"]:
@@ -40,9 +44,3 @@ def saved_model(directory: Path, dtype: str | torch.dtype) -> PreTrainedModel:
             f"config.json it is {tuple(asked)}."
         )
     return model
-
-
-def first_line(reason: Exception) -> str:
-    """What an exception of a library says: its first line, and the next where the first only leads to it."""
-    lines = str(reason).splitlines() or [type(reason).__name__]
-    return one_line(" ".join(lines[:2]) if lines[0].rstrip().endswith(":") else lines[0])

@@ -17,11 +17,13 @@ import sympy
 from sympy.polys.rings import PolyElement, PolyRing, ring
 
 from constructions.polynomials.polynomial_terms import Polynomial, from_terms
+from constructions.rationals import LARGEST_BITS, rational
 
 LONGEST_TEXT = 20_000
 MOST_TERMS = 20_000
 LARGEST_EXPONENT = 1_000
-LARGEST_BITS = 4_096
+_LONG = re.compile(r"\d[\d_]{2000}")  # digits, of which Python itself reads some thousand
+_TOO_DEEP = "the expression is nested too deeply; write it with fewer parentheses."
 _VARIABLE = re.compile(r"x([1-9][0-9]{0,5})")
 
 
@@ -46,7 +48,15 @@ def _tree(text: str) -> ast.Expression:
         raise ValueError(f"the expression has {len(text)} characters, and at most {LONGEST_TEXT} are read.")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (RecursionError, MemoryError):
+        raise ValueError(_TOO_DEEP) from None
+    except (SyntaxError, ValueError) as reason:
+        if _LONG.search(text):
+            raise ValueError(
+                f"a number of the expression has more than {LARGEST_BITS} bits; write smaller numbers."
+            ) from None
+        if "nested" in str(reason):
+            raise ValueError(_TOO_DEEP) from None
         raise ValueError(
             f"{_shown(text)} is no expression: check its parentheses and operators (products need *, powers **)."
         ) from None
@@ -72,7 +82,7 @@ def _evaluate(node: ast.expr, field: PolyRing) -> PolyElement:
     try:
         return _value(node, field)
     except RecursionError:
-        raise ValueError("the expression is nested too deeply; write it with fewer parentheses.") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def _value(node: ast.expr, field: PolyRing) -> PolyElement:
@@ -95,11 +105,10 @@ def _number(node: ast.Constant):
     if type(node.value) not in (int, float):
         raise ValueError(f"{_shown(_written(node))} is no rational number.")
     literal = node.kind if isinstance(node.value, float) and node.kind else str(node.value)
-    if abs(int(literal.lower().partition("e")[2] or 0)) > LARGEST_BITS:  # before any such power is formed
-        raise ValueError(f"{_shown(literal)} has more than {LARGEST_BITS} bits as a fraction; write smaller numbers.")
-    exact = Fraction(literal)
-    _check_bits(exact.numerator)
-    _check_bits(exact.denominator)
+    try:
+        exact = rational(literal)
+    except OverflowError as reason:
+        raise ValueError(str(reason)) from None
     return sympy.QQ(exact.numerator, exact.denominator)
 
 

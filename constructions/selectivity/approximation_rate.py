@@ -22,6 +22,7 @@ from math import ceil, log2, pi
 import numpy as np
 
 from compiler import digits
+from constructions.rationals import rational
 
 SCALES = 48
 _FOURIER_TERMS = 1 << 16
@@ -161,12 +162,14 @@ def _no_rate(function: PiecewiseConstant, most: int, enough: int) -> str:
     )
 
 
-def _rational(number: object) -> Fraction:
+def _rational(number: str | float | Fraction) -> Fraction:
     """A rational number as it is written; ValueError for anything else."""
     try:
-        return Fraction(number)
-    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
-        raise ValueError(f"{number!r} is no rational number, such as 1/3 or 0.25") from None
+        return rational(number) if isinstance(number, str) else Fraction(number)
+    except OverflowError as reason:
+        raise ValueError(str(reason)) from None
+    except (ValueError, TypeError):
+        raise ValueError(f"{number!r:.60} is no rational number, such as 1/3 or 0.25") from None
 
 
 def _check_sizes(function: PiecewiseConstant, values: Sequence) -> None:

@@ -110,6 +110,10 @@ BAD = [
     ("haar", "--plot", "/nope/x.png"),
     ("approximation-rate", "--breaks", "a"),
     ("approximation-rate", "--breaks", "1/0"),
+    ("approximation-rate", "--breaks", "1e-99999999", "--values", "0,1"),
+    ("approximation-rate", "--values", "0,1e99_999_999"),
+    ("approximation-rate", "--values", "0,1e٩٩٩٩٩٩٩٩"),
+    ("monomial", "--coefficient", "1e-99999999"),
     ("approximation-rate", "--values", "0"),
     ("approximation-rate", "--plot", "x.txt"),
     ("polynomial", "x1**"),
@@ -290,6 +294,19 @@ def test_too_little_memory_is_one_sentence(capsys) -> None:
     assert front._refused(MemoryError(reason)) == 2
     said = "there is not enough memory for this (24.0 GiB for one array); choose smaller sizes.\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_mistake_of_the_compiler_is_a_sentence_that_asks_to_report_it(tmp_path, monkeypatch, capsys) -> None:
+    """Exit code 1: what was compiled was compared, and is not right."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "from compiler import Circuit, Int, numbers\ncircuit = Circuit('own', numbers(Int(0, 3)) * 2, length=3)\n"
+    )
+    monkeypatch.setattr("compiler.exactness.compare._difference", lambda *_: (0, 1, 0))
+    assert run("show", "own.py:circuit") == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("the compiler made a mistake, and nothing was compiled (please report the circuit): ")
+    assert "at position 1 of random numbers" in said
 
 
 @pytest.mark.parametrize(

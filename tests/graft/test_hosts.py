@@ -273,6 +273,38 @@ def test_sizes_and_numbers_of_a_configuration_that_cannot_be(tmp_path, capsys, k
     assert "Traceback" not in capsys.readouterr().err and not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ({"num_hidden_layers": 10**9}, "'num_hidden_layers' = 1000000000, far more than its weight files have"),
+        ({"num_hidden_layers": 900}, r"asks for [\d,]+ numbers or more, in [\d,]+ tensors or more, and its weight"),
+        ({"vocab_size": 10**6}, "asks for 64,000,000 numbers or more, in 1 tensor or more"),
+        ({"hidden_size": 10**9}, "asks for .* numbers or more"),
+        ({"text_config": {"num_layers": 10**400}}, "'num_layers' = an integer beyond 2.64, far more"),
+    ],
+)
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin", "shards"])
+def test_a_configuration_beyond_its_weights_is_refused_before_any_of_it_is_made(
+    tmp_path, capsys, entries, words, weights
+):
+    """By both modes of the graft and by `construct sensitivity`: the headers of the files set the limit."""
+    place = tmp_path / "host"
+    host().save_pretrained(place, **({"max_shard_size": "50KB"} if weights == "shards" else {}))
+    if weights == "pytorch_model.bin":
+        torch.save(load_file(place / "model.safetensors"), place / weights)
+        (place / "model.safetensors").unlink()
+    assert read_host(place) is not None
+    config_with(**entries)(place)
+    (tmp_path / "map.json").write_text(json.dumps({f"v{i}": 3 + i for i in range(16)}))
+    branch = ["--mode", "branch", "--tokens", str(tmp_path / "map.json")]
+    with pytest.raises(GraftError, match=words):
+        read_host(place)
+    for command in (["graft", str(place), "induction-heads", *branch], ["sensitivity", str(place), "--input", "1 2"]):
+        out = ["--out", str(tmp_path / "o")] if command[0] == "graft" else []
+        assert run(*command, *out) == 2
+        assert re.search(words, capsys.readouterr().err) and not (tmp_path / "o").exists()
+
+
 @pytest.mark.parametrize("content", ["{", "[1]"])
 def test_a_damaged_tokenizer_is_refused_in_a_sentence(tmp_path, content):
     (tmp_path / "config.json").write_text('{"model_type": "mamba"}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from math import log
 
@@ -39,3 +40,26 @@ def test_what_no_table_holds_is_refused(bad: list[float]) -> None:
 def test_bits_are_limited() -> None:
     with pytest.raises(ValueError, match="bits of rounded"):
         rounded([1.0], bits=41)
+
+
+@pytest.mark.parametrize(
+    ("table", "bits", "near"),
+    [
+        ([Fraction(1, 3)], 40, Fraction(round(Fraction(2**40, 3)), 2**40)),
+        ([Fraction(1, 2) + Fraction(1, 2**80)], 0, 1),
+        ([0.5, Fraction(2**52 + 1, 2**10)], 10, Fraction(1, 2)),
+        ([Decimal("0.1")], 10, Fraction(102, 1024)),
+        ([2**53], 0, 2**53),
+    ],
+)
+def test_numbers_that_float64_rounds_are_taken_exactly(table: list, bits: int, near: Fraction) -> None:
+    found = rounded(table, bits)
+    assert found.values[0] == near
+    assert found.error == max(abs(Fraction(a) - Fraction(b)) for a, b in zip(table, found.values.tolist()))
+    assert found.error <= Fraction(1, 2 ** (bits + 1))
+
+
+@pytest.mark.parametrize("bad", [[2**53 + 1], [0.5, 2**63 + 1], [10**400], [Decimal("1e999999999")], ["0.5"]])
+def test_numbers_that_float64_would_hide_are_refused(bad: list) -> None:
+    with pytest.raises(ValueError, match="the table of rounded holds"):
+        rounded(bad, 0)

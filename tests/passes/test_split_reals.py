@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -128,6 +129,27 @@ def test_a_number_that_several_read_is_split_once():
     assert len(_halves(split)) == 1
     with_memory, _ = _split(concatenate(X.cumsum(), memory.outer_sum(X, write=W, read=W)))
     assert sorted(half.operation.scale for half in _halves(with_memory)) == [128, 2.0**40]  # a memory takes 128
+
+
+@pytest.mark.parametrize(
+    ("stream", "named"),
+    [
+        (memory.outer_sum(X, write=W[0], read=N[0]), "its write w[0]"),
+        (memory.outer_sum(N, write=N[0], read=X[1]), "its query x[1]"),
+        (memory.write(key=FLAG, value=X[0], policy="sum").read(X[1]), "its query x[1]"),
+    ],
+    ids=["write", "query", "read"],
+)
+def test_a_real_key_or_query_is_refused_where_it_passes_silu(stream: Stream, named: str):
+    """Mamba-2's B and C; it was taken for a mistake of the compiler."""
+    with pytest.raises(CompileError, match=f"{re.escape(named)} .* is real.* on mamba2 .* compile it for mamba, or"):
+        compile(_circuit(stream), "mamba2")
+    compile(_circuit(stream), "mamba")
+
+
+def test_a_scaled_sum_of_integers_is_not_called_one_of_reals():
+    with pytest.raises(CompileError, match="ScaledSum is lowered for mamba only, and the target is mamba2$"):
+        compile(_circuit(scaled_sum(N[0], N[1], N[0])), "mamba2")
 
 
 @pytest.mark.parametrize(("reach", "scale"), [(1, 2**40), (2**19, 2**40), (2**24, 2**35), (2**40, 2**19)])

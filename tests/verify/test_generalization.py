@@ -1,6 +1,6 @@
 """The generalisation bound: how it scales, and the provable bound on magnitudes on random layers of every length."""
 
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from constructions.polynomials.polynomial_s6 import Affine, PolynomialBlock, PolynomialNetwork
 from constructions.polynomials.polynomial_transition import Squashed
 from verify.bounds import generalization
-from verify.generalization import magnitude
+from verify.generalization import magnitude, measured_magnitude
 
 DEFAULTS = {
     "rho": 5.0,
@@ -57,6 +57,27 @@ def test_the_formula_by_hand():
     bound = generalization(0, 0, 1, 4, 0.5, 1, 1, 1)
     assert bound.complexity == pytest.approx(sqrt(2) * (1 + sqrt(2 * np.log(2))))
     assert bound.confidence == pytest.approx(3 * sqrt(np.log(16) / 8))
+
+
+def test_a_delta_whose_inverse_no_float_holds():
+    assert total(delta=1e-320) == pytest.approx(total(delta=1e-300), rel=0.05)
+    ratio = generalization(**DEFAULTS | {"delta": 1e-320}).confidence / generalization(**DEFAULTS).confidence
+    inverse = lambda delta: log(2) + 2 * log(7) - log(delta)
+    assert ratio == pytest.approx(sqrt(inverse(1e-320) / inverse(0.05)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [("samples", 10**400, "samples is too large"), ("margin", 1e-320, "the bound lies beyond every float")],
+)
+def test_a_bound_that_no_float_holds_is_refused(name, value, words):
+    with pytest.raises(ValueError, match=words):
+        total(**{name: value})
+
+
+def test_a_layer_beyond_memory_is_not_drawn():
+    with pytest.raises(ValueError, match="channels · states is 16,000,000,000"):
+        measured_magnitude(1.0, 0.5, 10**9, 16)
 
 
 def test_it_says_which_constants_are_reconstructed():
