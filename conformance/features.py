@@ -15,6 +15,7 @@ from conformance.loader import Case
 TOGETHER = 3  # options
 _SHOWN = 3  # ways to set cases apart
 _BORDERS = (16, 64, 128, 256)
+_BITS = "bits of an operand"
 _OPERAND = {"selective_scan": "u", "delta_rule": "v"}
 _AXES = {  # of the operand: what its sizes are
     "selective_scan": ("rows", "channels", "positions"),
@@ -70,7 +71,7 @@ def features(case: Case) -> dict[str, Any]:
     if "chunk_size" in case.options:
         found["positions of a chunk"] = case.options["chunk_size"]
     if not case.tolerance:
-        found["bits of an operand"] = max(_bits(m) for m in case.inputs.values() if m.is_floating_point())
+        found[_BITS] = max(_bits(m) for m in case.inputs.values() if m.is_floating_point())
     return found
 
 
@@ -145,6 +146,9 @@ def _traits(cases: Sequence[dict[str, Any]]) -> Iterator[Trait]:
                 yield Trait(f"at most {value:g} {_noun(name, value)}", bits(v is not None and v <= value for v in row))
         elif True in row:
             yield Trait(f"no {name}", bits(v is None for v in row))
+    for (one, row), (other, beside) in combinations([each for each in numbers.items() if each[0] != _BITS], 2):
+        equal = bits(v is not None and 1 < v == w for v, w in zip(row, beside, strict=True))
+        yield Trait(f"as many {one} as {other}", equal)
 
 
 def _noun(name: str, value: float) -> str:

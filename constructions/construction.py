@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
 from compiler.language.circuit import Circuit
@@ -133,6 +135,14 @@ class CircuitFamily(ABC):
     def asks_where(self) -> str:
         """At which questions `asks` has an answer, in words that follow "every answer is right"; "" for all of them."""
         return ""
+
+    def asked_at(self, tokens: np.ndarray) -> np.ndarray:
+        """The same of a sequence of token ids (length,): whether it is so at each position, bool (length,).
+
+        A construction that promises most answers says it, where `asks_where` does: a wrong answer there is against the
+        proof, and elsewhere it counts against the rate.
+        """
+        return np.ones(len(tokens), dtype=bool)
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
         """A proof about a module for which the checker does not speak: the bare one of a mixer that has no checkpoint,

@@ -11,6 +11,9 @@ import numpy as np
 from verify.scores import DistinctRows, Met, Scores, Split, at_every_position
 from verify.tasks.task import IGNORED, Batch
 
+Asked = Callable[[np.ndarray], np.ndarray]
+"""Of the tokens of a sequence (length,), at which positions a proof says what is right: bool (length,)."""
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -22,6 +25,7 @@ class Verification:
     other token (negative where one was wrong); failure: (case, tokens, position) of the first
     wrong answer or differing score, None if there is none; within: whether all scores were as near as promised;
     share: the largest error of an output over what it may be, None where the promise is for bits.
+    wrong_inside: wrong answers to questions of which a proof speaks, all of them where its condition is not told.
     left_out, not_drawn: adversarial and random sequences that were not run, because all are beyond the budget.
     """
 
@@ -36,6 +40,7 @@ class Verification:
     share: float | None = None
     left_out: int = 0
     not_drawn: int = 0
+    wrong_inside: int = 0
 
     @property
     def accuracy(self) -> float:
@@ -58,6 +63,7 @@ class Verification:
             max((s for s in (self.share, other.share) if s is not None), default=None),
             self.left_out + other.left_out,
             self.not_drawn + other.not_drawn,
+            self.wrong_inside + other.wrong_inside,
         )
 
     def to_json(self) -> dict:
@@ -98,16 +104,22 @@ def check(
     batches: Iterable[Batch],
     progress: Callable[[int], None] = lambda n: None,
     bound: float = 0.0,
+    asked: Asked | None = None,
 ) -> Verification:
     """Run every batch; `progress` is told how many sequences each step finished.
 
-    bound: how far a score may be from the interpreter's, 0 where the promise is for bits.
+    bound: how far a score may be from the interpreter's, 0 where the promise is for bits. asked: at which positions a
+    proof says what is right; None: at all.
     """
-    return check_forms([CheckedForm(model, progress=progress)], reference, batches, bound)[0]
+    return check_forms([CheckedForm(model, progress=progress)], reference, batches, bound, asked)[0]
 
 
 def check_forms(
-    forms: Sequence[CheckedForm], reference: Scores, batches: Iterable[Batch], bound: float = 0.0
+    forms: Sequence[CheckedForm],
+    reference: Scores,
+    batches: Iterable[Batch],
+    bound: float = 0.0,
+    asked: Asked | None = None,
 ) -> list[Verification]:
     """`check` for every form of a model on the same sequences, for which the reference is asked once.
 
@@ -124,7 +136,7 @@ def check_forms(
                 each.append(_Verdicts.of(scores, form.widened(expected), bound))
         verdicts = [_Verdicts.joined(each) for each in judged]
         for i, form in enumerate(forms):
-            totals[i] = totals[i] + _verified(batch, met.row, verdicts[i], partial(met.again, i))
+            totals[i] = totals[i] + _verified(batch, met.row, verdicts[i], partial(met.again, i), asked)
             form.progress(len(batch))
     return totals
 
@@ -193,13 +205,17 @@ class _Verdicts:
 
 
 def _verified(
-    batch: Batch, row: np.ndarray, verdicts: _Verdicts, scores: Callable[[np.ndarray], np.ndarray]
+    batch: Batch,
+    row: np.ndarray,
+    verdicts: _Verdicts,
+    scores: Callable[[np.ndarray], np.ndarray],
+    asked: Asked | None,
 ) -> Verification:
     """What is found of one form on one batch; scores: those of some positions (n, tokens)."""
     labels = batch.labels.reshape(-1)
-    asked = np.flatnonzero(labels != IGNORED)
-    margins = verdicts.margins(row[asked], labels[asked], lambda which: scores(asked[which]))
-    wrong = asked[~(margins > 0)]
+    queries = np.flatnonzero(labels != IGNORED)
+    margins = verdicts.margins(row[queries], labels[queries], lambda which: scores(queries[which]))
+    wrong = queries[~(margins > 0)]
     differs = np.flatnonzero(~verdicts.near[row])
     failure, length = None, batch.tokens.shape[1]
     if len(wrong) or len(differs):
@@ -207,11 +223,20 @@ def _verified(
         failure = (batch.case or "random", batch.tokens[number].tolist(), position)
     return Verification(
         len(batch),
-        len(asked),
-        len(asked) - len(wrong),
+        len(queries),
+        len(queries) - len(wrong),
         len(batch) - len(np.unique(wrong // length)),
         bool(verdicts.same[row].all()),
         float(margins.min(initial=np.inf)),
         failure,
         not len(differs),
+        wrong_inside=_inside(batch.tokens, wrong, asked),
     )
+
+
+def _inside(tokens: np.ndarray, wrong: np.ndarray, asked: Asked | None) -> int:
+    """How many of these positions, numbered through the whole batch, are asked."""
+    if asked is None:
+        return len(wrong)
+    numbers, positions = np.divmod(wrong, tokens.shape[1])
+    return sum(int(asked(tokens[i])[positions[numbers == i]].sum()) for i in np.unique(numbers))

@@ -60,6 +60,7 @@ def _check(model: Run, reference: Run, batch: NumberBatch, bound: float) -> Veri
         failure=failure,
         within=not apart.any(),
         share=float(error.max(initial=0.0) / bound) if bound else None,
+        wrong_inside=int(wrong.sum()),
     )
 
 

@@ -1,9 +1,10 @@
 """Exact cases in which any three options of an operation meet: what works alone may fail together.
 
-Rows come from `covering`, three times: with lengths around every usual size of a chunk and few channels; with sizes
+Rows come from `covering`, four times: with lengths around every usual size of a chunk and few channels; with sizes
 beyond a tile and few positions; and, any two of the other options together, with sizes as layers have them over more
-than a chunk. Options that a kernel does not take are left out of its rows, which then cover what is left. Every term of
-a result is a multiple of one power of two, so that bfloat16 and half hold it without rounding.
+than a chunk, and with sizes of which several are equal. Options that a kernel does not take are left out of its rows,
+which then cover what is left. Every term of a result is a multiple of one power of two, so that bfloat16 and half hold
+it without rounding.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch import Tensor
 from conformance.cases import delta
 from conformance.cases.covering import covering
 from conformance.cases.draw import BF16, Draw, assemble, case, name_of
+from conformance.cases.equal import equal_sizes
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
@@ -70,7 +72,18 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
         (wide_factors_of(op, lengths), STRENGTH),
         (layer_factors_of(op, lengths), LAYER_STRENGTH),
     )
-    return [render(op, row) for factors, strength in crossed for row in rows_without(factors, without, strength)]
+    rows = [row for factors, strength in crossed for row in rows_without(factors, without, strength)]
+    return [render(op, row) for row in (*rows, *equal_rows(op, without, lengths))]
+
+
+def equal_rows(
+    op: str, without: frozenset[Option] = frozenset(), lengths: Sequence[int] = LENGTHS
+) -> Iterator[dict[str, Any]]:
+    """Rows of sizes of which several are equal, each with any two of the options; positions: no more than `lengths`."""
+    sizes = equal_sizes(op, max(lengths), without)
+    options = {name: values for name, values in factors_of(op, lengths).items() if sizes and name not in sizes[0]}
+    for row in rows_without(options | {"equal": range(len(sizes))}, without, LAYER_STRENGTH) if sizes else ():
+        yield {**{k: v for k, v in row.items() if k != "equal"}, **sizes[row["equal"]]}
 
 
 def rows_without(factors: Factors, without: frozenset[Option], strength: int = STRENGTH) -> list[dict[str, Any]]:
@@ -285,8 +298,10 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
     rows = 2.0 ** (torch.arange(row["length"]) % 5)[:, None]
     inputs = {"x": draw.integers((*shape, width), 1) * level * rows, "weight": draw.integers((width,), 9)}
     if row["z"]:
-        gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2]
-        inputs["z"] = gates.reshape(*shape, 1).expand(*shape, width)
+        gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2].reshape(*shape, 1)
+        if row["length"] % 2 == 0:  # in turn, every row would have the same
+            gates = draw.of((32.0, 64.0), (*shape, 1))
+        inputs["z"] = gates.expand(*shape, width)
     options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "after"}
     return crossing({**row, "start": "nothing", "last state": False}, op, inputs, options)
 

@@ -62,6 +62,10 @@ PRECISE_ROWS = (
         wide=("z",),
     ),
     Row(
+        *(), stage="precision", name="step of 2^17", asks="a step beyond 65,504, the largest number of float16",
+        length=5, step=(2.0**17,), columns=1,
+    ),
+    Row(
         *(), stage="precision", name="wide state", asks="all bits of a state of 16", length=12, u=9000, columns=1, c=1,
         initial=60000, last=True, chunk=4,
     ),

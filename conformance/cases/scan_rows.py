@@ -65,6 +65,10 @@ ROWS = (
         step=(-3, 2), columns=1, only="selective_scan",
     ),
     Row(stage="decay", name="erase", asks="exp(ΔA) = 0 for ΔA ≤ −104", length=13, decay=(ERASE,)),
+    Row(
+        *(), stage="decay", name="erase in a tiny step", asks="A of −2^28: nothing clamps it from below", length=13,
+        decay=(KEEP, -(2.0**28)), step=(0, 2**-20),
+    ),
     Row(stage="decay", name="erase or keep", asks="exp(0) = 1: Δ = 0 keeps all", length=13, decay=BOTH, step=(0, 1)),
     Row(
         *(), stage="decay", name="erase after much", asks="exp(ΔA) = 0 exactly, not a small number", length=9,

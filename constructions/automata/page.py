@@ -151,7 +151,9 @@ carried on. The smallest circuits come first, and
 
 goes on for 30 CPU minutes more. Automata that are the same when states that nothing tells apart are joined have the
 same weights, and a text that one of them read counts for all. So far {read} of {count} are through, {wrong} answers
-wrong. Shorter texts only: {shorter}. None yet: {never}. Held by no mixer for every length: {nowhere}.
+wrong. Refused when compiled: {refused}, each with its reason in docs/automata.json, most often that products of many
+levels outgrow float32. Shorter texts only: {shorter}. None yet: {never}. Built on no mixer for every length, as its
+levels are too many or too large: {nowhere}.
 
 | mixer | to read | through | texts | blocks | d_model | letters | wrong | refused | CPU s |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -288,7 +290,7 @@ def _random(drawn: list[dict[str, Any]]) -> str:
 
     held = [row for row in drawn if long_on(row) is not None]
     long = [row for row in held if "wrong" in row.get("long", {})]
-    left = [row for row in held if "wrong" not in row.get("long", {})]
+    left = [row for row in held if "long" not in row]
     star_free = [row for row in drawn if row["star_free"] is True]
     small = sum(row["monoid"] <= FEW for row in star_free)
     proved = [row for row in star_free if "proved" in row and all(row["proved"].values())]
@@ -300,6 +302,7 @@ def _random(drawn: list[dict[str, Any]]) -> str:
         piece=PIECE,
         read=len(long),
         wrong=sum(row["long"]["wrong"] for row in long),
+        refused=sum("refused" in row.get("long", {}) for row in held),
         shorter=shorter,
         never=len(left) - shorter,
         nowhere=len(drawn) - len(held),

@@ -99,7 +99,8 @@ def verify_forms(
             CheckedForm(model, widened(form.bare), form.progress(task.name, chosen.count))
             for form, model in zip(forms, models, strict=True)
         ]
-        found = check_forms(checked, reference, chosen.batches, built.compiled.error_bound or 0.0)
+        bound, asked = built.compiled.error_bound or 0.0, built.construction.asked_at
+        found = check_forms(checked, reference, chosen.batches, bound, asked)
         for result, verification in zip(results, found, strict=True):
             result[task.describe()] = replace(verification, left_out=chosen.left_out, not_drawn=chosen.not_drawn)
     return results
@@ -137,7 +138,7 @@ def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, 
 def passed(built: Built, results: dict[str, Verification], proof: Proof = NOT_ASKED) -> bool:
     """As near as promised everywhere (bit-exact, but for real numbers), and every answer right.
 
-    Of a promise of most answers, no more are wrong than it allows, and none where the proof is of all (`judged`).
+    Of a promise of most answers, no more are wrong than it allows, and none of those that are proved (`judged`).
     """
     total = sum(results.values(), start=Verification())
     if built.construction.promise() == "random":

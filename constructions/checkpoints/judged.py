@@ -1,4 +1,6 @@
-"""Whether wrong answers contradict a promise of most answers: of a proof none may be wrong, of a rate not too many."""
+"""Whether wrong answers contradict a promise of most answers: of those that are proved none may be wrong, and of all no
+more than the rate allows.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,21 @@ CHANCE = 1e-6  # a measured rate that is less likely than this, if the promised 
 
 
 def judged(built: Built, total: Verification, proof: Proof) -> tuple[bool, str]:
-    """(whether what is measured may be so, a sentence; "" where every answer is right or every one is promised)."""
+    """(whether what is measured may be so, a sentence; "" where every answer is right or every one is promised).
+
+    A proof under a condition (`asks_where`) speaks of the answers inside of it; those outside have the rate alone.
+    """
     wrong = total.queries - total.correct
     if built.construction.promise() != "random" or not wrong:
         return True, ""
     measured = f"{wrong:,} of {total.queries:,} answers are wrong"
+    where = built.construction.asks_where()
     if proof[0] is not None and proof[0].get("holds"):
-        return False, f"{measured}, and every answer is proved right on the promise's inputs"
+        if total.wrong_inside and where:
+            return False, f"{measured}, {total.wrong_inside:,} of them {where}, and every answer is proved right there"
+        if total.wrong_inside:
+            return False, f"{measured}, and every answer is proved right on the promise's inputs"
+        measured = f"{measured}, none of them {where}"
     rate = promised_rate(built)
     chance = chance_of(wrong / total.queries, rate, total.sequences)
     told = f"{measured}, and at most {at_most(rate)} of all are expected"

@@ -181,5 +181,6 @@ def _stepped(
     results = {}
     for task in built.construction.tasks():
         batches = chosen_batches(task, "random", few, built.construction.seed + 2, cost, adversarial=False).batches
-        results[f"{task.describe()}, token by token"] = check(scores, expected, batches)
+        found = check(scores, expected, batches, asked=built.construction.asked_at)
+        results[f"{task.describe()}, token by token"] = found
     return results

@@ -108,7 +108,8 @@ def verified(directory: str, files: dict[str, str], number: int, kind: str, firs
     worker = _worker(directory, tuple(files.values()))
     task = worker.built.construction.tasks()[number]
     batches = worker.batches(task, kind, first, count)
-    (found,) = check_forms([worker.form], worker.reference, batches, worker.built.compiled.error_bound or 0.0)
+    bound, asked = worker.built.compiled.error_bound or 0.0, worker.built.construction.asked_at
+    (found,) = check_forms([worker.form], worker.reference, batches, bound, asked)
     return asdict(Row.of(found))
 
 

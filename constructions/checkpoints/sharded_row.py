@@ -29,6 +29,7 @@ class Row:
     sequences: int
     queries: int
     correct: int
+    wrong_inside: int
     exact_sequences: int
     bit_exact: bool
     within: bool
@@ -63,6 +64,8 @@ class Row:
         yield not 0 <= self.queries <= most, f"queries is {_number(self.queries)}, and 0 … {most:,} is possible"
         right, lost = self.correct, self.queries - self.correct
         yield not 0 <= right <= self.queries, f"correct is {_number(right)} of {self.queries:,} queries"
+        inside = self.wrong_inside
+        yield not 0 <= inside <= lost, f"wrong_inside is {_number(inside)} of {lost:,} wrong answers"
         exact, broken = self.exact_sequences, count - self.exact_sequences
         yield not 0 <= exact <= count, f"exact_sequences is {_number(exact)} of {count:,}"
         agree = (lost > 0) == (broken > 0) and broken <= lost

@@ -42,8 +42,9 @@ def run(
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from compiler.artifact.save import check_target
-            from constructions.checkpoints import artifact, guarantee
+            from constructions.checkpoints import artifact, guarantee, judged
             from constructions.checkpoints.built import build
+            from verify.check import Verification
         check_target(directory, overwrite=overwrite)
         with bars.stage("compile"):
             built = build(construction)
@@ -72,10 +73,12 @@ def run(
         display.say(strict_json(report | (beside or {})))
     else:
         display.show_report(report)
-    if not artifact.passed(built, results, proof):
-        fail(built, built.stack() or built.bare_stack(), results)
-    if not good:
-        fail(built, built.bare_stack(), bare_results)
+    for found, stack in ((results, lambda: built.stack() or built.bare_stack()), (bare_results, built.bare_stack)):
+        if not artifact.passed(built, found, proof):
+            _, wrong = judged.judged(built, sum(found.values(), start=Verification()), proof)
+            if wrong:
+                display.say(wrong, err=True)
+            fail(built, stack(), found)
     if any(run["wrong"] for run in report["generation"]):
         raise typer.Exit(1)
 

@@ -38,7 +38,7 @@ from verify.bounds import repeated_ngram_bound
 from verify.lemma_bounds import random_features
 from verify.obstructions import Capacity, Obstruction, copy_bits, of_copy
 from verify.tasks.chain import ChainTask
-from verify.tasks.solvers.copying import NgramCopySolver
+from verify.tasks.solvers.copying import NgramCopySolver, one_continuation
 from verify.tasks.task import Task
 
 BEGIN, BAR, END = "^", "|", "."
@@ -132,6 +132,10 @@ class CopyNgram(Selecting):
 
     def asks_where(self) -> str:
         return "where a context has had one continuation"
+
+    def asked_at(self, tokens: np.ndarray) -> np.ndarray:
+        names = [BEGIN, BAR, END, *(f"x{v}" for v in range(self.vocab))]
+        return np.array(one_continuation([names[token] for token in tokens.tolist()], self.n), dtype=bool)
 
     def information_bits(self) -> float:
         """Strings that are copied part at `|`; 0 where the bound on failures leaves none."""

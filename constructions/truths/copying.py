@@ -75,12 +75,10 @@ def copy_clause(
         | {"|y − o|": float(found.error[0])},
         met and 1 / kept >= below and delta > max(epsilon / quotients, epsilon / (window - 1)),
         {"right side of (27) with the factor 1/α_pos(i)": epsilon / (kept * quotients)}
-        | {"one ρ, all pos(i) = i: ε for which (7) is met at all": alone, "right side of (27) there": epsilon / before},
-        met
-        and delta <= epsilon / (kept * quotients)
-        and everywhere
-        and alone <= epsilon
-        and epsilon / (window - 1) < delta <= epsilon / before,
+        | {"one ρ, all pos(i) = i: ε for which (7) is met at all": alone}
+        | {"right side of (27) at this ε": alone / before}
+        | {"ε/((L − 1)M‖Δ‖) at this ε": alone / (window - 1)},
+        met and delta <= epsilon / (kept * quotients) and everywhere and alone / (window - 1) < delta <= alone / before,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance import values
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.layers import layer_cases
@@ -143,6 +144,11 @@ def test_the_numbers_of_crossed_cases() -> None:
     further = [len(layer_cases(op)) for op in OPERATIONS]
     assert words.replace("{} cases", "{} further cases").format(*further) in " ".join(PAGE.split())
     assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in PAGE
+
+
+def test_the_values_that_cases_have() -> None:
+    told = PAGE.partition(values.MARK)[2].partition(values.END)[0].splitlines()
+    assert told == [*values.lines()], "run `python -m conformance.values docs/conformance.md`"
 
 
 def test_what_exact_results_see_others_do_not_always() -> None:

@@ -68,6 +68,18 @@ def test_each_judgement_can_come_out_the_other_way(truth: Truth) -> None:
     assert not truth.measure(**OTHERS[truth.name].breaks).holds
 
 
+@pytest.mark.parametrize("changed", [{}, OTHERS["copy-clause"].other])
+def test_what_the_clause_is_compared_with_is_taken_at_the_epsilon_that_is_told(changed: dict) -> None:
+    """By hand: L = `window`, M‖Δ‖ = 1, and where each copies itself one quotient, a/(1 − a), is left of (27)."""
+    (truth,) = chosen("copy-clause")
+    constants = {name: changed.get(name, value) for name, value in truth.constants.items()}
+    told = truth.measure(**constants).instead
+    least, quotient = told["one ρ, all pos(i) = i: ε for which (7) is met at all"], constants["decay"]
+    quotient /= 1 - quotient
+    assert told["right side of (27) at this ε"] == pytest.approx(least / quotient, rel=1e-12)
+    assert told["ε/((L − 1)M‖Δ‖) at this ε"] == pytest.approx(least / (constants["window"] - 1), rel=1e-12)
+
+
 def test_the_constants_belong_to_statements() -> None:
     assert OTHERS.keys() == {truth.name for truth in TRUTHS}
     assert {truth.kind for truth in TRUTHS} == set(Kind)

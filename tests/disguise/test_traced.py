@@ -30,6 +30,7 @@ from examples.programs import two_brackets
 from tests.disguise.test_commands import run
 from tests.disguise.test_disguise import inputs, same_bits
 from tests.tracing.models import NAMED
+from verify.kernel.certificate import claims_of
 
 TEXT, PATCH = "( [ ] ( [", {"stack": {3: "["}}
 
@@ -196,6 +197,9 @@ def test_a_certificate_overwrites_no_other_file_and_a_key_needs_a_disguise(pair,
     with pytest.raises(ValueError, match="exists and is no certificate"):
         run("prove", pair[0], "--certificate", other)
     assert other.read_bytes() == b"precious"
+    other.write_text('{"version": 1, "claims": []}')
+    assert run("prove", pair[0], "--certificate", other) == 0
+    assert claims_of(other)
     with pytest.raises(ValueError, match="nowhere does not exist"):
         run("verify", tmp_path / "nowhere", "--key", pair[1].with_name("hidden.key.json"))
     with pytest.raises(ValueError, match="is no disguised checkpoint"):

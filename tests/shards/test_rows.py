@@ -12,8 +12,8 @@ from constructions.checkpoints.sharded_row import Failure, Row, differs, parsed
 from verify.check import Verification, check
 from verify.tasks.task import IGNORED, Batch
 
-RIGHT = Row(10, 20, 20, 10, True, True, 3.0, None)
-WRONG = Row(10, 20, 17, 8, False, False, -1.0, Failure("random", [1, 0, 1], 2))
+RIGHT = Row(10, 20, 20, 0, 10, True, True, 3.0, None)
+WRONG = Row(10, 20, 17, 2, 8, False, False, -1.0, Failure("random", [1, 0, 1], 2))
 
 
 @pytest.mark.parametrize("row", [RIGHT, WRONG, replace(RIGHT, queries=0, correct=0, margin=None)])
@@ -30,6 +30,8 @@ def test_what_can_be_is_taken_and_comes_back(row: Row) -> None:
         (replace(RIGHT, queries=-1, correct=-1), "queries is -1"),
         (replace(RIGHT, correct=21), "correct is 21 of 20 queries"),
         (replace(RIGHT, correct=-1), "correct is -1"),
+        (replace(RIGHT, wrong_inside=1), "wrong_inside is 1 of 0 wrong answers"),
+        (replace(WRONG, wrong_inside=-1), "wrong_inside is -1 of 3"),
         (replace(RIGHT, exact_sequences=11), "exact_sequences is 11 of 10"),
         (replace(RIGHT, exact_sequences=9), "0 queries are wrong and 1 sequences have a wrong one"),
         (replace(WRONG, exact_sequences=6), "3 queries are wrong and 4 sequences"),
@@ -85,5 +87,5 @@ def test_two_runs_of_a_shard_are_compared() -> None:
 
 def test_a_sum_of_rows_is_the_verification() -> None:
     assert sum((row.verification() for row in (RIGHT, WRONG)), start=Verification()) == Verification(
-        20, 40, 37, 18, False, -1.0, ("random", [1, 0, 1], 2), False
+        20, 40, 37, 18, False, -1.0, ("random", [1, 0, 1], 2), False, wrong_inside=2
     )

@@ -15,7 +15,7 @@ from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Terms
 
-NAME, VERSION = "certificate.json", 2  # 1: before states were followed and new atoms of circuit.json were compared
+NAME, VERSION = "certificate.json", 3  # 1: before states were followed; 2: before texts that ask were named
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 

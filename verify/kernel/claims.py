@@ -9,6 +9,7 @@
     ["ballast", [lane, …]]                               `rules.ballast`
     ["occurrences", [cost, heights, charged edges]]       `rules.occurrences`
     ["weight", number]                                   `rules.weighed`
+    ["asks", [[edge, letter], …]]                        `rules.asked`
 
 how: [], ["cut", parts] or ["follow", [state, …], [state, …]].
 parts: [[state, lag, [first number of a part, …]], …]. A polynomial or an atom is named by a digest of its content, so
@@ -95,6 +96,10 @@ def potential_of(entry: Any) -> tuple[Fraction, list[Fraction], list[int]]:
     if found != sorted(set(found)):
         raise Unproved("the charged edges are not different ones, in their order")
     return fraction(cost), [fraction(x) for x in entries(heights)], found
+
+
+def path_of(entry: Any) -> list[tuple[int, int]]:
+    return [(natural(i), natural(a)) for i, a in (entries(step, 2) for step in entries(entry))]
 
 
 def make_fact(terms: Terms, number: int, claim: Any, subjects: Sequence[Poly]) -> Ranged:

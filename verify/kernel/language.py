@@ -68,6 +68,20 @@ class Language:
         """The letters that a sequence can hold (mask)."""
         return np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0)
 
+    def spelled(self, path: Sequence[tuple[int, int]]) -> list[int]:
+        """The letters of a sequence, of which a path says each edge, by its number, and the letter; Unproved where it
+        is none."""
+        state = 0
+        for i, a in path:
+            edge = self.edges[i] if i < len(self.edges) else None
+            if edge is None or edge.source != state or a >= self.tokens or not edge.letters[a]:
+                raise Unproved(f"edge {i} does not lead on from state {state} by letter {a}")
+            state = edge.target
+        once = [step for step in path if self.edges[step[0]].distinct]
+        if not 0 < len(path) <= self.length or len(set(once)) < len(once):
+            raise Unproved("a text that is empty, too long, or has a letter twice on an edge of distinct ones")
+        return [a for _, a in path]
+
     def bound_total(
         self, amounts: np.ndarray, cost: Fraction, heights: Sequence[Fraction], charged: Sequence[int]
     ) -> Fraction:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from fractions import Fraction
+from functools import reduce
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit
-from verify.kernel.claims import Ledger, atom, entries
+from verify.kernel.claims import Ledger, atom, entries, path_of
 from verify.kernel.facts import Known
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.language import MOST_LETTERS, Edge, Language
 from verify.kernel.readout import state_scores
-from verify.kernel.rules import answered
+from verify.kernel.rules import answered, asked
 from verify.kernel.terms import Poly, Terms
 
 _MOST_STATES, _MOST_STEPS = 1 << 14, 1 << 20
@@ -69,20 +70,25 @@ def beside(language: Language, machine: Machine) -> tuple[Language, list[int | N
     return both, [machine.right(held) for _, held in numbers]
 
 
+def check_asked(ledger: Ledger, machine: Machine, place: str) -> None:
+    """Some sequence of the language asks something at its end; a claim says which."""
+    step = lambda held, a: None if held is None else machine.step(held, a)
+    right = lambda letters: None if (held := reduce(step, letters, machine.start)) is None else machine.right(held)
+    ledger.single(place, [], "asks", 1, lambda number, path: asked(ledger.terms, number, path_of(path), right))
+
+
 def check_machine(ledger: Ledger, circuit: Circuit, machine: Machine) -> None:
     """Unproved where another letter may score as high as one that the machine asks for."""
     terms, (head, lanes), at = ledger.terms, state_scores(ledger.terms, circuit), machine.at
     both, right = beside(terms.language, machine)
-    asked = sorted({v for v in right if v is not None})
-    if not asked:
-        raise Unproved("no sequence of the language asks for a letter")
+    answers = sorted({v for v in right if v is not None})
     if at is not None:
         if any(np.delete(e.letters, at).any() for e in both.edges if right[e.target] is not None):
             raise Unproved("something is asked at another letter")
         lanes = [_present(terms, p, at) for p in lanes]
     rows = [[(dyadic(x), p) for x, p in zip(row, lanes, strict=True) if x] for row in head.tolist()]
     less = lambda row: [(-x, p) for x, p in row]
-    leads = {(v, u): terms.add([*rows[v], *less(rows[u])]) for v in asked for u in range(len(rows)) if u != v}
+    leads = {(v, u): terms.add([*rows[v], *less(rows[u])]) for v in answers for u in range(len(rows)) if u != v}
 
     def make(number: int, *states: Any) -> Known:
         followed, bounded = ([atom(terms, a) for a in entries(names)] for names in states)

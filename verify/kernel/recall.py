@@ -40,15 +40,7 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     α(q)·(G_vv − G_uv) − ω·max_w |G_vw − G_uw| for G = head · code and ω = Σ_(k≠q) N(k)·|α(k)|. Check: this is
     positive for every q, letter before, v and u.
     """
-    if set(claim) != {"name", "write"} or claim["write"] != "sum":
-        raise Unproved("the kernel has a rule for recall of sums only")
     terms, keys, values = ledger.terms, *(np.array(numbered(names, x)) for x in "kv")
-    language = terms.language
-    if not language.used[keys].all() or not any(
-        e.letters[keys].any() and any(o.letters[values].any() for o in language.leaving.get(e.target, ()))
-        for e in language.edges
-    ):
-        raise Unproved("no sequence of the language asks for what stands after each key")
     head, lanes = state_scores(terms, circuit)
     weights, code, queries = _stored(terms, lanes, keys, values)
     make = lambda number, potential: occurrences(terms, number, keys.tolist(), potential_of(potential))

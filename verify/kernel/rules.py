@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -162,6 +163,15 @@ def occurrences(
     totals)."""
     one_of = lambda a: (np.arange(terms.language.tokens) == a).astype(np.int64)
     return Known(claim, [math.floor(terms.language.bound_total(one_of(a), *potential)) for a in letters])
+
+
+def asked(terms: Terms, claim: int, path: Sequence[tuple[int, int]], right: Callable[[Sequence[int]], Any]) -> Known:
+    """Some sequence of the language asks something at its end, so what is said of all answers is not said of none: this
+    one. right: the letter that a task says is right behind these, None where it asks nothing."""
+    letters = terms.language.spelled(path)
+    if right(letters) is None:
+        raise Unproved("nothing is asked at the end of this text")
+    return Known(claim, letters)
 
 
 def weighed(claim: int, weight: Fraction) -> Known:

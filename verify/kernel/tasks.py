@@ -19,7 +19,7 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.exact import exact_array, matmul
 from verify.kernel.floats import Unproved
-from verify.kernel.machines import Machine, check_machine
+from verify.kernel.machines import Machine, check_asked, check_machine
 from verify.kernel.readout import check_leads, state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
@@ -28,17 +28,12 @@ from verify.kernel.texts import MACHINES
 
 def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     """The sentence that is proved of the answers; Unproved where there is none. claim: `task` of construction.json."""
-    if not isinstance(claim, dict) or claim.get("name") not in {*RULES, *MACHINES}:
-        raise Unproved(f"the kernel has no rule for the task {claim!r:.60}")
-    letters = circuit.data["alphabet"]
-    if any(type(name) is not str for name in letters) or len(set(letters)) < len(letters):
-        raise Unproved("two letters of circuit.json have one name, or one has none")
-    names = {name: i for i, name in enumerate(letters)}
-    by_sums = claim["name"] == "keep-nth" or claim.get("write") == "sum"
-    machines = [] if by_sums else _machines(names, claim)
-    if any(end != circuit.data["end"] for end in ([None] if by_sums else [m.end for m in machines])):
+    names, machines = read_task(circuit.data["alphabet"], claim)
+    if any(machine.end != circuit.data["end"] for machine in machines):
         raise Unproved("circuit.json ends a text at another letter than the task, or only one of them does")
-    if by_sums:
+    for i, machine in enumerate(machines):
+        check_asked(ledger, machine, f"a text that asks {i}")
+    if claim["name"] == "keep-nth" or claim.get("write") == "sum":
         return RULES[claim["name"]](ledger, circuit, claim, names)
     for machine in machines:
         check_machine(ledger, circuit, machine)
@@ -47,9 +42,15 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     return f"{told:.80} (SHA-256 {mark}…): {' '.join((MACHINES[claim['name']].__doc__ or '').split())}"
 
 
-def _machines(names: dict[str, int], claim: dict) -> list[Machine]:
+def read_task(letters: list[str], claim: Any) -> tuple[dict[str, int], list[Machine]]:
+    """(the id of each letter by its name, what the task asks)."""
+    if not isinstance(claim, dict) or claim.get("name") not in MACHINES:
+        raise Unproved(f"the kernel has no rule for the task {claim!r:.60}")
+    if any(type(name) is not str for name in letters) or len(set(letters)) < len(letters):
+        raise Unproved("two letters of circuit.json have one name, or one has none")
+    names = {name: i for i, name in enumerate(letters)}
     try:
-        return MACHINES[claim["name"]](names, **{key: entry for key, entry in claim.items() if key != "name"})
+        return names, MACHINES[claim["name"]](names, **{key: entry for key, entry in claim.items() if key != "name"})
     except (TypeError, AttributeError, LookupError) as wrong:
         raise Unproved(f"the task needs letters or parameters that are not there, or are others: {wrong!r}") from wrong
 
@@ -61,8 +62,8 @@ def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int
     where the position (the running sum of 1) is at most n, and 0 beyond. So from n on the latch holds the code of the
     letter at n, and head · code is largest at that letter, for every letter of the language.
     """
-    n, terms = claim.get("n"), ledger.terms
-    if set(claim) != {"name", "n"} or type(n) is not int or not 1 <= n < terms.language.length:
+    n, terms = claim["n"], ledger.terms
+    if type(n) is not int or not 1 <= n < terms.language.length:
         raise Unproved(f"the task keeps position {n!r:.20}")
     head, lanes = state_scores(terms, circuit)
     flags: dict[tuple, Poly] = {}
@@ -103,4 +104,4 @@ def _check_open_until(terms: Terms, flag: Poly, n: int) -> None:
 
 
 RULES = {"keep-nth": keep_nth, "mqar": mqar}
-"""Tasks that are no machines, or not only: how long they take does not depend on how much a text holds."""
+"""Tasks that are not proved by their machines: how long it takes does not depend on how much a text holds."""

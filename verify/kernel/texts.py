@@ -36,6 +36,12 @@ def absolute_time(names: Names) -> list[Machine]:
     return [Machine(0, lambda t, a: min(t + 1, len(times)), lambda t: times[t - 1] if t else None)]
 
 
+def keep_nth(names: Names, n: int) -> list[Machine]:
+    """From position n on: the letter that stood at it."""
+    step = lambda held, a: (min(held[0] + 1, n), a if held[0] + 1 == n else held[1])
+    return [Machine((0, None), step, lambda held: held[1])]
+
+
 def count_in_row(names: Names) -> list[Machine]:
     """How many letters 1 end here without a break, as one of c0, c1, …, the last one also for all longer runs."""
     counts, one = numbered(names, "c"), names["1"]
@@ -104,8 +110,8 @@ def selective_copy(names: Names) -> list[Machine]:
 def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Ids = (), blank: Any = None) -> Machine:
     """The letter of `values` that stood right behind the last n letters of `text` before, the present one included;
     these may be fewer, down to none, right behind one of `stops`. keeps: the "first" or the "last" such letter;
-    "alike": asked where it was one and the same each time; "one": where there was one only; which of them a task may
-    say stands in `among`. blank: what is right where there was none.
+    "alike": asked where it was one and the same each time; "one" or "sum": where there was one only; which of them a
+    task may say stands in `among`. blank: what is right where there was none.
 
     What is remembered: these last letters (of others that they are strange), and what is kept of each such context.
     """
@@ -118,7 +124,7 @@ def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Id
             again = last in seen
             if keeps == "last" or not again:
                 seen[last] = a
-            elif keeps == "one" or keeps == "alike" and seen[last] != a:
+            elif keeps in ("one", "sum") or keeps == "alike" and seen[last] != a:
                 seen[last] = None
         return ((*last, a)[-n:] if a in text else (_STOP if a in stops else _STRANGE,)), frozenset(seen.items())
 
@@ -130,7 +136,7 @@ def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Id
 
 def mqar(names: Names, write: str) -> list[Machine]:
     """At each key k0, k1, …: the value v0, v1, … that stood right behind it the first, or the last time before."""
-    return [behind([a], numbered(names, "v"), write, "first last") for a in numbered(names, "k")]
+    return [behind([a], numbered(names, "v"), write, "first last sum") for a in numbered(names, "k")]
 
 
 def induction_heads(names: Names) -> list[Machine]:
@@ -294,6 +300,6 @@ def automaton(names: Names, start: str, transitions: dict, classes: dict, end: s
     return [Machine(start, lambda state, a: moves.get((state, a)), right.get, end)]
 
 
-_TEXTS = (absolute_time, automaton, copy, copy_ngram, count_in_row, induction_heads, mqar, recall, selective_copy)
-_TABLES = (coin_change, edit_distance, fibonacci, shortest_path, token_selection, unique_induction)
+_TEXTS = (absolute_time, automaton, copy, copy_ngram, count_in_row, induction_heads, keep_nth, mqar, recall)
+_TABLES = (selective_copy, coin_change, edit_distance, fibonacci, shortest_path, token_selection, unique_induction)
 MACHINES: dict[str, Callable[..., list[Machine]]] = {f.__name__.replace("_", "-"): f for f in (*_TEXTS, *_TABLES)}

@@ -9,6 +9,7 @@ from verify.kernel.claims import Unused
 from verify.kernel.files import Checkpoint, read
 from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
+from verify.kernel.tasks import read_task
 from verify.kernel.terms import Terms
 from verify.prover.search import Claim, Search
 
@@ -40,6 +41,8 @@ def search_of(
     for most in dict.fromkeys((first, reach)):
         terms = Terms(checkpoint.language)
         found = source(terms, most, checkpoint.form)
+        if checkpoint.task is not None:
+            _, found.machines = read_task(checkpoint.circuit["alphabet"], checkpoint.task)
         try:
             try:
                 run(checkpoint, terms, found)

@@ -16,10 +16,12 @@ from verify.kernel.cases import Grid, Parts
 from verify.kernel.claims import cases_of
 from verify.kernel.facts import closer
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
+from verify.kernel.machines import Machine
 from verify.kernel.rules import same
 from verify.kernel.situations import Situations
 from verify.kernel.terms import ZERO, Poly, Terms, short
 from verify.prover.potentials import number, potential, written
+from verify.prover.questions import text_that_asks
 from verify.prover.samples import Samples
 
 Claim = list[Any]
@@ -38,6 +40,7 @@ class Search:
 
     def __init__(self, terms: Terms, reach: int = 2, form: Format = FLOAT32):
         self.terms, self._reach, self._form, self.samples = terms, reach, form, Samples(terms)
+        self.machines: Sequence[Machine] = ()  # what the task asks
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
         self._too_many: list[tuple[set[int], set[int]]] = []
@@ -57,6 +60,10 @@ class Search:
         if place == "the task" and self._new(place):
             amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
             yield ["occurrences", written(potential(self.terms.language, amounts))]
+        if place.startswith("a text that asks") and self._new(place):
+            path = text_that_asks(self.terms.language, self.machines[int(place.split()[-1])])
+            if path is not None:
+                yield ["asks", [list(step) for step in path]]
         if place.startswith("the answers") and self._new(place):
             states = set[int]().union(*map(self._states_of, subjects))
             wide = {a for a in states if np.subtract(*self.terms.atom_range(a)[::-1]) > _MOST_FOLLOWED}

@@ -46,8 +46,8 @@ def test_each_rule_of_the_small_kernel_names_theorems_that_are_there():
     rules, page = of_rules(), (FOLDER.parent / "docs" / "proofs.md").read_text("utf-8")
     kernel = page.split("| rule | what the kernel checks | lemmas |\n| --- | --- | --- |\n")[1].split("\n\n")[0]
     assert {row.split("`")[1] for row in kernel.split("\n")} <= set(rules)
-    for rule, named in rules.items():
-        assert named and set(named) <= known, f"{rule}: {set(named) - known}"
+    for rule, named in rules.items():  # "asks" needs no theorem: the text itself is looked at
+        assert (named or rule == "asks") and set(named) <= known, f"{rule}: {set(named) - known}"
 
 
 WITHOUT_COQ = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed: no lemma is checked here")

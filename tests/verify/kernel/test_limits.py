@@ -21,9 +21,9 @@ from verify.kernel.files import read, read_json
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language, parse
 from verify.kernel.machines import Machine, beside
-from verify.kernel.recall import mqar
 from verify.kernel.situations import Situations
 from verify.kernel.terms import Terms, constant
+from verify.prover.prove import search_of
 
 ONE = {"operation": "Constant", "attributes": {"values": [1]}, "inputs": []}
 
@@ -132,9 +132,8 @@ def test_a_task_that_is_asked_behind_no_path_is_no_task(recall):
     language = {"tokens": len(mask), "start": 0, "edges": [edge | {"distinct": False} for edge in held]}
     island = parse({"language": language, "length": 99})
     assert island.used.tolist() == mask.tolist() and island.states > len(island.edges) == 1
-    ledger, names = Ledger(Terms(island), only_new), {x: i for i, x in enumerate(checkpoint.circuit["alphabet"])}
-    with pytest.raises(Unproved, match="no sequence of the language asks"):
-        mqar(ledger, None, checkpoint.task, names)  # type: ignore[arg-type]
+    with pytest.raises(Unproved, match="a text that asks 0: no claim of the kind 'asks'"):
+        search_of(replace(checkpoint, language=island))
 
 
 def test_a_walk_ends_at_its_steps(monkeypatch: pytest.MonkeyPatch):

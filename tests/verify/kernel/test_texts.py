@@ -22,7 +22,7 @@ from verify.kernel.claims import Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
 from verify.kernel.machines import Machine
-from verify.kernel.tasks import _machines
+from verify.kernel.tasks import read_task
 from verify.kernel.texts import MACHINES
 from verify.prover.prove import search, search_of
 from verify.tasks.stated import stated_rule
@@ -45,7 +45,7 @@ def answers(found: Sequence[Machine], letters: Sequence[int]) -> list[int | None
 def of_construction(name: str, sizes: dict) -> tuple[list[Machine], Any, list[str]]:
     construction = CONSTRUCTIONS[name](**sizes, arch="mamba", dtype="float32")
     letters = list(construction.circuit().language.alphabet.tokens)
-    return _machines({x: i for i, x in enumerate(letters)}, construction.asks()), construction, letters
+    return read_task(letters, construction.asks())[1], construction, letters
 
 
 STATED = [
@@ -53,7 +53,6 @@ STATED = [
     for name, several in SMALL.items()
     for sizes in several
     if (CONSTRUCTIONS[name](**sizes, arch="mamba", dtype="float32").asks() or {}).get("name") in MACHINES
-    and sizes.get("write") != "sum"
 ]
 
 

@@ -86,6 +86,25 @@ def has_conflict(word: Sequence[str], n: int) -> bool:
     return False
 
 
+def one_continuation(tokens: Sequence[str], n: int) -> list[bool]:
+    """At each position: whether what stood behind the context that ends there was, so far, one and the same letter or
+    `|` each time. A context is the last n letters, or all since `^` or `|` where these are fewer.
+    """
+    followed: dict[tuple[str, ...], set[str]] = {}
+    context: tuple[str, ...] | None = None
+    tail: tuple[str, ...] = ()
+    found, begun = [], False
+    for token in tokens:
+        if context is not None and token not in ("^", "."):
+            followed.setdefault(context, set()).add(token)
+        separator = token in ("^", "|", ".")
+        begun = token != "." if separator else begun
+        tail = () if separator else (*tail, token)[-n:]
+        context = tail if begun or len(tail) == n else None
+        found.append(context is not None and len(followed.get(context, ())) == 1)
+    return found
+
+
 def has_repeat(word: Sequence[str], n: int) -> bool:
     """Whether some n tokens stand in a string twice."""
     grams = [tuple(word[i : i + n]) for i in range(len(word) - n + 1)]

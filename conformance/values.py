@@ -1,0 +1,103 @@
+"""How large and how small the numbers are that the cases have: `python -m conformance.values docs/conformance.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import inf, log2
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from conformance.cases import OPERATIONS, cases
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.layers import layer_cases
+from conformance.cases.ordinary import ordinary_cases
+from conformance.loader import Case
+
+MARK, END = "<!-- table values -->\n", "<!-- end values -->"
+WRITES = "Δ of a write"
+_STEPS = {"selective_scan": ("delta", "delta_bias", "delta_softplus"), "ssd": ("dt", "dt_bias", "dt_softplus")}
+
+
+@dataclass(frozen=True)
+class Values:
+    """least, largest: of all entries; smallest: the least size of one that is not 0."""
+
+    least: float = inf
+    largest: float = -inf
+    smallest: float = inf
+
+    def and_those_of(self, m: Tensor) -> Values:
+        """With the entries of one operand more."""
+        sizes = m[m != 0].abs()
+        smallest = float(sizes.min()) if len(sizes) else inf
+        least, largest = (float(m.min()), float(m.max())) if m.numel() else (inf, -inf)
+        return Values(min(self.least, least), max(self.largest, largest), min(self.smallest, smallest))
+
+
+@cache
+def values(op: str) -> dict[str, Values]:
+    """Of every operand of an operation, of a last state that is asked for, and of the steps that write, behind their
+    bias, softplus and limits: where u or x is not 0.
+    """
+    found: dict[str, Values] = {}
+    for case in (*cases(op), *crossed_cases(op), *ordinary_cases(op), *layer_cases(op)):
+        for name, m in _numbers(case):
+            found[name] = found.get(name, Values()).and_those_of(m.double())
+    return found
+
+
+def _numbers(case: Case) -> Iterator[tuple[str, Tensor]]:
+    yield from ((name, m) for name, m in case.inputs.items() if name != "seq_idx")
+    if "last_state" in case.expected:
+        yield "last state", case.expected["last_state"]
+    if case.op in _STEPS:
+        yield WRITES, writing_steps(case)
+
+
+def writing_steps(case: Case) -> Tensor:
+    """The steps of a scan where it has something to write."""
+    name, bias, softplus = _STEPS[case.op]
+    steps = case.inputs[name].float()  # as kernels have them: softplus(−128) is 0
+    if bias in case.inputs:
+        steps = steps + (case.inputs[bias] if case.op == "ssd" else case.inputs[bias][:, None])
+    if case.options.get(softplus):
+        steps = torch.nn.functional.softplus(steps)
+    if limit := case.options.get("dt_limit"):
+        steps = steps.clamp(*limit)
+    read = case.inputs["x"].any(-1) if case.op == "ssd" else case.inputs["u"]
+    return steps[read != 0]
+
+
+def lines() -> Iterator[str]:
+    """The table of the page."""
+    yield "| operation | operand | least | largest | smallest beside 0 |"
+    yield "| --- | --- | --- | --- | --- |"
+    for op in OPERATIONS:
+        for name, found in values(op).items():
+            numbers = " | ".join(map(shown, (found.least, found.largest, found.smallest)))
+            yield f"| {op} | {name if name in (WRITES, 'last state') else f'`{name}`'} | {numbers} |"
+
+
+def shown(value: float) -> str:
+    """A power of two as one, where it is large or small; else three digits."""
+    size = abs(value)
+    if not size:
+        return "0"
+    if (size >= 2**17 or size < 2**-6) and log2(size).is_integer():
+        return f"{'−' * (value < 0)}2^{int(log2(size))}"
+    return (f"{value:,.0f}" if size >= 1000 or value == int(value) else f"{value:.3g}").replace("-", "−")
+
+
+def write(page: Path) -> None:
+    """Put the table between its marks on a page."""
+    before, mark, rest = page.read_text("utf-8").partition(MARK)
+    page.write_text(before + mark + "\n".join(lines()) + "\n" + END + rest.partition(END)[2], "utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,56 @@
+"""How large the numbers of the cases are, and that what is clamped among them is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.cases import cases
+from conformance.faults.catalogue import kernel as ours
+from conformance.judge import judged
+from conformance.kernel import Kernel
+from conformance.values import WRITES, Values, shown, values, writing_steps
+
+FLOAT16 = torch.finfo(torch.half).max
+STEPS = {"selective_scan": "delta", "ssd": "dt"}
+
+
+def clamped(op: str, name: str, **limits: float) -> Kernel:
+    def call(**given: Any) -> Any:
+        return ours(op).call(**given | {name: given[name].clamp(**limits)})
+
+    return replace(ours(op), call=call)
+
+
+@pytest.mark.parametrize("op", STEPS)
+def test_a_step_beyond_float16_and_a_rate_far_below_are_asked(op: str) -> None:
+    """An attacker clamped steps at 60,000, and A at −1,000: every case came out right then."""
+    assert values(op)[WRITES].largest > FLOAT16 and values(op)["A"].least < -(2.0**20)
+    found = {"step of 2^17": (STEPS[op], {"max": 60000.0}), "erase in a tiny step": ("A", {"min": -1000.0})}
+    for case, (name, limits) in found.items():
+        tested = clamped(op, name, **limits)
+        assert [each.name for each in cases(op) if judged(tested, each).status == "failed"] == [case]
+
+
+def test_a_step_counts_where_something_is_written() -> None:
+    """Behind bias, softplus and limits; a step of 2^24 beside u = 0 only erases."""
+    spiked = next(case for case in cases("ssd") if case.name == "a step of 2^24")
+    assert float(spiked.inputs["dt"].max()) == 2.0**24 > values("ssd")[WRITES].largest
+    limited = next(case for case in cases("ssd") if case.name == "limits")
+    assert {*writing_steps(limited).tolist()} == {2.0, 32.0, 64.0}
+
+
+def test_values_are_those_of_the_entries() -> None:
+    found = Values().and_those_of(torch.tensor([0.0, -3.0])).and_those_of(torch.tensor([0.5, 2.0]))
+    assert (found.least, found.largest, found.smallest) == (-3.0, 2.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (-0.0, "0"), (-(2.0**24), "−2^24"), (2.0**-7, "2^-7"), (2.0**16, "65,536"), (0.015625, "0.0156")],
+)
+def test_how_a_value_is_shown(value: float, text: str) -> None:
+    assert shown(value) == text
