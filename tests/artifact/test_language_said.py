@@ -54,5 +54,7 @@ def test_a_language_that_is_called_what_it_is_not_is_told_as_it_is(tmp_path: Pat
         told = " ".join(capsys.readouterr().out.split())
         called = 'its author calls it "every sequence of a and b"'
         assert f"domain: the input language of construction.json: {truth}, float32; {called}" in told
+        if command == "verify":
+            assert f"task 1: short strings and random walks of the input language ({called}), against" in told
         assert run(command, str(tmp_path / "lie"), "--json") == 0
         assert json.loads(capsys.readouterr().out)["inputs"] == truth

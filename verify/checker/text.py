@@ -21,11 +21,13 @@ _UNREAD_SUFFIXES = {".md", ".png", ".svg", ".pdf"}
 _PLAIN: dict[str, object] = {"truncation": None, "padding": None, "normalizer": None, "decoder": None}
 _PLAIN |= {"pre_tokenizer": {"type": "WhitespaceSplit"}}
 MOST_ID = 1 << 31  # which no library holds
-_ONE_TEXT = [{"Sequence": {"id": "A", "type_id": 0}}]
+_ONE_TEXT = {"Sequence": {"id": "A", "type_id": 0}}
+_ANOTHER = {"Sequence": {"id": "B", "type_id": 1}}
+_AS_IT_IS = {"type": "TemplateProcessing", "single": [_ONE_TEXT], "pair": [_ONE_TEXT, _ANOTHER], "special_tokens": {}}
 _MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 _CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 _SETTINGS = {"transformers_version", "backend", "is_local", "local_files_only"}
-_NAMES = {"input_ids", "attention_mask"}
+_NAMES = ["input_ids", "attention_mask"]
 _SPECIAL = re.compile("<[a-z]+[0-9]*>")  # holds no letter and no white space, which would cut letters out of the text
 _GREEDY = {"do_sample": False, "bos_token_id": None}
 _IDLE = {"transformers_version", "use_cache", "_from_model_config"}
@@ -35,6 +37,9 @@ def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> N
     """Rejected, in one sentence, where text in or out is not the circuit's; the other files have been checked."""
     _check_folder(directory)
     letters, end = circuit["alphabet"], circuit["end"]
+    for name in letters:
+        if any("\ud800" <= c <= "\udfff" for c in name):
+            raise Rejected(f"the letter {name!r} holds half a character, which no text does")
     if end is not None and end not in letters:
         raise Rejected(f"circuit.json ends with {end!r}, which is no letter of it")
     if promise.get("stop", end) != end:
@@ -45,6 +50,9 @@ def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> N
         _check_generation(read_json(directory / "generation_config.json"), config, len(letters), stop)
     if any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
         vocab = _check_tokenizer(read_json(directory / "tokenizer.json"), letters, end)
+        if len(vocab) > config["vocab_size"]:
+            last = f"tokenizer.json has the word {list(vocab)[-1]!r} with id {len(vocab) - 1}"
+            raise Rejected(f"{last}, and the embedding has {config['vocab_size']} rows")
         _check_settings(read_json(directory / "tokenizer_config.json"), vocab, len(letters), end)
 
 
@@ -106,10 +114,8 @@ def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict
     for key, value in _PLAIN.items():
         if content.get(key) != value:
             raise Rejected(f"tokenizer.json has another {key} than {value!r}")
-    after = content.get("post_processor")
-    kept = isinstance(after, dict) and (after.get("type"), after.get("single"), after.get("special_tokens"))
-    if after is not None and kept != ("TemplateProcessing", _ONE_TEXT, {}):
-        raise Rejected("tokenizer.json has a post_processor, which may add tokens")
+    if content.get("post_processor") not in (None, _AS_IT_IS):
+        raise Rejected("tokenizer.json has a post_processor, which may add tokens, or put one text before another")
     if content.get("version") != "1.0":
         raise Rejected(f'tokenizer.json is of version {content.get("version")!r:.40}, and "1.0" is the one there is')
     unknown = set(content) - {*_PLAIN, "post_processor", "version", "added_tokens", "model"}
@@ -171,7 +177,7 @@ def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str
         elif key == "model_max_length":
             known = type(value) in (int, float) and value >= 1 << 40
         elif key == "model_input_names":
-            known = type(value) is list and all(type(name) is str for name in value) and _NAMES.issubset(value)
+            known = value in (_NAMES, _NAMES[::-1])  # of others a tokenizer makes what the model does not take
         else:
             known = key in _SETTINGS or value in expected.get(key, ())
         if not known:

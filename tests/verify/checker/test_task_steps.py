@@ -217,4 +217,12 @@ def test_a_recall_of_what_never_comes_is_not_proved(held):
     tried = Case("mqar", {"kappa": 2, "vocab": 2}, 0)
     edges = [{"from": "a", "to": "a", "tokens": [held], "distinct": False}]
     language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 9})
+    assert "which no sequence of the language holds" in prove_task(language, tried.circuit, tried.claim).reason
+
+
+def test_a_recall_of_values_that_never_follow_a_key_is_not_proved():
+    tried = Case("mqar", {"kappa": 2, "vocab": 2}, 0)
+    edges = [{"from": "a", "to": state, "tokens": [[3, 4]], "distinct": False} for state in "ab"]
+    edges += [{"from": "b", "to": "b", "tokens": [[1, 2]], "distinct": False}]
+    language = parse({"language": {"tokens": 5, "start": "a", "edges": edges}, "length": 9})
     assert "asks for what stands after a key" in prove_task(language, tried.circuit, tried.claim).reason

@@ -125,6 +125,12 @@ def entry(key, value):
     return lambda content: content.update({key: value})
 
 
+def template(*pair):
+    """A post-processor that leaves one text as it is, and puts two together as `pair` says."""
+    parts = {name: [{"Sequence": {"id": i, "type_id": k}} for k, i in enumerate(ids)] for name, ids in pair}
+    return entry("post_processor", {"type": "TemplateProcessing", "special_tokens": {}, **parts})
+
+
 TOKENIZER = {
     "swapped ids": swap,
     "swapped names": rename,
@@ -140,6 +146,9 @@ TOKENIZER = {
     "decoder": entry("decoder", {"type": "Replace", "pattern": {"String": "1"}, "content": "2"}),
     "whole text": entry("pre_tokenizer", None),
     "post": entry("post_processor", {"type": "TemplateProcessing"}),
+    "second text first": template(("single", "A"), ("pair", "BA")),
+    "first text alone": template(("single", "A"), ("pair", "A")),
+    "no pair": template(("single", "A")),
 }
 
 
@@ -180,6 +189,37 @@ def test_a_letter_may_hold_a_part_of_a_special_token(saved, tmp_path, name):
     assert check(directory).accepted
 
 
+def test_two_texts_in_their_order_are_plain(saved, tmp_path):
+    assert edited(saved, tmp_path, "tokenizer.json", template(("single", "A"), ("pair", "AB"))).reason is None
+
+
+@pytest.mark.parametrize("key", ["pad_token", "unk_token", None])
+def test_no_word_has_an_id_behind_the_rows_of_the_embedding(saved, tmp_path, key):
+    """Whether anything names it or not: the model looks its row up, and there is none."""
+    directory = tmp_path / "edited"
+    shutil.copytree(saved[None], directory)
+    files = {name: json.loads((directory / name).read_text()) for name in ("tokenizer.json", "tokenizer_config.json")}
+    model = files["tokenizer.json"]["model"]
+    rows = json.loads((directory / "config.json").read_text())["vocab_size"]
+    model["vocab"] |= {f"<x{i}>": i for i in range(len(model["vocab"]), rows + 1)}
+    if key is not None:
+        files["tokenizer_config.json"][key] = f"<x{rows}>"
+    if key == "unk_token":
+        model[key] = f"<x{rows}>"
+    for name, content in files.items():
+        (directory / name).write_text(json.dumps(content))
+    assert check(directory).reason == (
+        f"tokenizer.json has the word '<x{rows}>' with id {rows}, and the embedding has {rows} rows"
+    )
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udc00"])
+def test_a_letter_is_no_half_of_a_character(saved, tmp_path, name):
+    """Also where no task is stated: no tokenizer can open such a file."""
+    reason = check(named(saved, tmp_path / "named", None, name, listed=True)).reason
+    assert reason == f"the letter {name!r} holds half a character, which no text does"
+
+
 SETTINGS = [
     {"tokenizer_class": "BertTokenizer"},
     {"tokenizer_class": None},
@@ -194,6 +234,7 @@ SETTINGS = [
     {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]},
     {"padding_side": "right"},
     {"model_input_names": ["input_ids"]},
+    {"model_input_names": ["input_ids", "attention_mask", "token_type_ids"]},
     {"model_input_names": "input_ids"},
 ]
 

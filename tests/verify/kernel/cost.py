@@ -26,9 +26,9 @@ ROLES: dict[str, str] = {
     "values/joint values/language values/latches values/machines values/tables values/together values/values "
     "values/windows",
     "rules: what an operation of a circuit gives": "meaning/circuit meaning/compare meaning/conditions meaning/rules",
-    "rules: tasks": "tasks/answered tasks/hulls tasks/letters tasks/machine tasks/matches tasks/paths tasks/reached "
-    "tasks/readout tasks/scores tasks/task tasks/task_chains tasks/task_copies tasks/task_forms tasks/task_matches "
-    "tasks/task_pairs tasks/task_recall tasks/task_steps",
+    "rules: tasks": "tasks/answered tasks/hulls tasks/letters tasks/machine tasks/matches tasks/paths "
+    "tasks/questions tasks/reached tasks/readout tasks/scores tasks/task tasks/task_chains tasks/task_copies "
+    "tasks/task_forms tasks/task_matches tasks/task_pairs tasks/task_recall tasks/task_steps tasks/witness",
     "search: when two values are equal": "meaning/breakpoints meaning/cases meaning/flags meaning/items meaning/moved "
     "meaning/normal_form meaning/packed meaning/quotient meaning/relations meaning/rings values/effort",
 }

@@ -5,7 +5,7 @@ A manifest's claim says only which function is asked; what that function is stan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,10 +15,12 @@ from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.conditions import Unproved
 from verify.checker.meaning.told import unread
+from verify.checker.tasks import questions
 from verify.checker.tasks.answered import prove_answered
 from verify.checker.tasks.matches import prove_matches
 from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.paths import Asking, prove_paths
+from verify.checker.tasks.questions import Ask
 from verify.checker.tasks.reached import Unfit, prove_reached
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_chains import read_coin_change, read_fibonacci, read_shortest_path, read_two_words
@@ -28,6 +30,7 @@ from verify.checker.tasks.task_forms import ONCE, Pairs, States, Tally, ends, re
 from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
+from verify.checker.tasks.witness import Question, Search, check_asked
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
@@ -68,6 +71,9 @@ class Recall:
     def prove(self, reader: Reader) -> Fraction:
         return prove_recall(reader, self.keys, self.values, self.keeps, self.blank)
 
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        return questions.of_pairs(ask, self.keys, self.values)
+
 
 @dataclass(frozen=True)
 class Keep:
@@ -81,6 +87,9 @@ class Keep:
     def prove(self, reader: Reader) -> Fraction:
         return prove_keep(reader, self.n)
 
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        return questions.of_position(ask, self.n)
+
 
 @dataclass(frozen=True, eq=False)
 class Clock:
@@ -93,6 +102,11 @@ class Clock:
 
     def prove(self, reader: Reader) -> Fraction:
         return prove_clock(reader, self.times)
+
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        states = np.arange(len(self.times) + 1)
+        following = np.minimum(states + 1, states[-1])[:, None]
+        return questions.of_states(ask, States(np.zeros(ask.count, int), 0, following, np.append(-1, self.times)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +127,10 @@ class Runs:
         used = reader.world.language.used
         return prove_count(reader, np.array([self.one]), used[used != self.one], self.counts)
 
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        machine = Tally(np.array([self.one]), ask.others(np.array([self.one])), self.counts).machine(ask.count)
+        return questions.of_states(ask, machine)
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -130,6 +148,9 @@ class Counts:
 
     def prove(self, reader: Reader) -> Fraction:
         return prove_count(reader, self.tally.of, self.tally.since, self.tally.answers)
+
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        return questions.of_states(ask, self.tally.machine(ask.count))
 
 
 @dataclass(frozen=True)
@@ -157,6 +178,9 @@ class Walked:
                 pass
         return prove_paths(reader.world.language, reader.data, self.machine)
 
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        return questions.of_machine(ask, self.machine)
+
 
 @dataclass(frozen=True, eq=False)
 class Either:
@@ -183,6 +207,9 @@ class Either:
         except (Rejected, Unproved, TooLarge) as refused:
             raise Rejected(f"{reason}; nor by every situation, one by one: {refused}") from refused
 
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        return self.rule.questions(ask)
+
 
 @dataclass(frozen=True)
 class Matched:
@@ -195,6 +222,9 @@ class Matched:
 
     def prove(self, reader: Reader) -> Fraction:
         return prove_matches(reader.world.language, reader.data, self.matching.places())
+
+    def questions(self, ask: Ask) -> Iterator[Question]:
+        return questions.of_matches(ask, self.matching)
 
 
 Task = Recall | Keep | Clock | Runs | Walked | Counts | Either | Matched
@@ -251,13 +281,14 @@ def _read_mqar(claim: dict, names: Names) -> Stated[Task]:
     keys, values, keeps = names.numbered("k"), names.numbered("v"), _KEEPS[claim["write"]]
     once = f", where {ONCE}" if keeps == "only" else ""
     what = f"the {_OF_PAIRS[keeps]} of {names.shown(values)} that stood right after it before{once}"
-    return Stated(Recall(keys, values, keeps), f"at each of {names.shown(keys)}: {what}")
+    needed = np.append(keys, values)
+    return Stated(Recall(keys, values, keeps), f"at each of {names.shown(keys)}: {what}", needed=needed)
 
 
 def _read_induction(claim: dict, names: Names) -> Stated[Task]:
     letters, blank = names.numbered("v"), names.one("×")
     says = f"at each of {names.shown(letters)}: the letter that stood right after it the last time; {'×'!r} before that"
-    return Stated(Recall(letters, letters, "last", blank), says, known=letters)
+    return Stated(Recall(letters, letters, "last", blank), says, known=letters, needed=letters)
 
 
 def _read_keep(claim: dict, names: Names) -> Stated[Task]:
@@ -273,7 +304,8 @@ def _read_clock(claim: dict, names: Names) -> Stated[Task]:
 def _read_runs(claim: dict, names: Names) -> Stated[Task]:
     counts = names.numbered("c")
     says = f"how many letters {'1'!r} end here without a break, as {names.shown(counts)}, the last one for all longer"
-    return Stated(Runs(names.one("1"), counts), says)
+    one = names.one("1")
+    return Stated(Runs(one, counts), says, needed=np.array([one]))
 
 
 def _read_automaton(claim: dict, names: Names) -> Stated[Task]:
@@ -283,11 +315,11 @@ def _read_automaton(claim: dict, names: Names) -> Stated[Task]:
 
 def _read_lookup(claim: dict, names: Names) -> Stated[Task]:
     found, says = read_lookup(claim, names)
-    walked = Walked(found.machine(names.count))
+    walked, needed = Walked(found.machine(names.count)), np.append(found.keys, found.values)
     if isinstance(found.which, int):
-        return ends(claim, names, says, walked, found.keys)
+        return ends(claim, names, says, walked, needed)
     rule = Recall(found.keys, found.values, found.which, found.blank)
-    return ends(claim, names, says, Either(rule, walked), found.keys)
+    return ends(claim, names, says, Either(rule, walked), needed)
 
 
 def _read_count(claim: dict, names: Names) -> Stated[Task]:
@@ -342,7 +374,9 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
         stated.check_letters(letters, language.used)
         if circuit.get("end") != stated.end:
             raise Rejected(f"circuit.json ends a text with {circuit.get('end')!r}, and the task with {stated.end!r}")
-        return Answers(None, _margin(language, circuit, stated.task), says)
+        margin, search = _margin(language, circuit, stated.task), Search(language)
+        check_asked(search, stated.task.questions(Ask(search, letters)), stated.task.answers)
+        return Answers(None, margin, says)
     except (Rejected, ArithmeticError) as reason:
         return Answers(str(reason), None, says)
 

@@ -215,7 +215,8 @@ def read_two_words(claim: dict, names: Names) -> Stated[Asking]:
         f"of a text that begins with two words of {names.shown(letters)}, {TEXT_BAR!r} between: the table of the "
         f"{what}, row by row, {ASK!r} before each row, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
-    return Stated(TwoWords(kinds, Numbers(of, numbers), row, end, edit), says, CHAIN_END, known(kinds))
+    task = TwoWords(kinds, Numbers(of, numbers), row, end, edit)
+    return Stated(task, says, CHAIN_END, known(kinds), _read(kinds))
 
 
 def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
@@ -228,7 +229,7 @@ def read_fibonacci(claim: dict, names: Names) -> Stated[Asking]:
     numbers = names.numbered("")
     said = f"of a text that begins with `n {ASK}`: the Fibonacci numbers 0 … n modulo {modulus}, then {CHAIN_END!r}"
     task = _recurrence(names, numbers, 2, rule)
-    return Stated(task, f"{said}; {_as_long(names, numbers)}", CHAIN_END, known(task.kinds))
+    return Stated(task, f"{said}; {_as_long(names, numbers)}", CHAIN_END, known(task.kinds), _read(task.kinds))
 
 
 def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
@@ -255,7 +256,9 @@ def read_coin_change(claim: dict, names: Names) -> Stated[Asking]:
         f"of a text that begins with `n {ASK}`: {counted}, {NOTHING!r} where no {most} or fewer make it, then "
         f"{CHAIN_END!r}; {_as_long(names, tokens.tokens)}"
     )
-    return Stated(Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END, known(made.kinds))
+    return Stated(
+        Recurrence(made.kinds, tokens, made.end, coins[-1], rule), says, CHAIN_END, known(made.kinds), _read(made.kinds)
+    )
 
 
 def read_shortest_path(claim: dict, names: Names) -> Stated[Asking]:
@@ -273,7 +276,7 @@ def read_shortest_path(claim: dict, names: Names) -> Stated[Asking]:
         f"{ASK!r} ({NOTHING!r} for no edge, {names.shown(lengths)} for one of this length): the least distance of each "
         f"node from node 0, {far} where none leads there, then {CHAIN_END!r}; {_as_long(names, numbers)}"
     )
-    return Stated(Paths(kinds, Numbers(of, numbers), end, nodes, far), says, CHAIN_END, known(kinds))
+    return Stated(Paths(kinds, Numbers(of, numbers), end, nodes, far), says, CHAIN_END, known(kinds), _read(kinds))
 
 
 def _recurrence(names: Names, numbers: np.ndarray, reach: int, rule, *more: int) -> Recurrence:
@@ -284,6 +287,11 @@ def _recurrence(names: Names, numbers: np.ndarray, reach: int, rule, *more: int)
 
 def _as_long(names: Names, numbers: np.ndarray) -> str:
     return f"each entry from those that stand there, asked as long as it is one of {names.shown(numbers)}"
+
+
+def _read(kinds: np.ndarray) -> np.ndarray:
+    """The letters that stand before the end: a text may be promised without it."""
+    return np.flatnonzero((kinds != OTHER) & (kinds != END))
 
 
 def _numbers(names: Names, numbers: np.ndarray) -> np.ndarray:

@@ -203,7 +203,7 @@ def read_copy(claim: dict, names: Names) -> Stated[Asking]:
         n = number(claim["n"])
         back = "one position" if n == 1 else f"{n} positions"
         says = f"the one of {text} that stood {back} back; {TEXT_END!r} where there is none"
-        return Stated(Back(kinds_of(names, {}), n, end), says, known=copied)
+        return Stated(Back(kinds_of(names, {}), n, end), says, known=copied, needed=copied)
     says_as, place = np.arange(names.count), np.zeros(names.count, dtype=np.int64)
     if form == "pointer":
         asking = names.numbered("@", 1)
@@ -219,7 +219,12 @@ def read_copy(claim: dict, names: Names) -> Stated[Asking]:
         raise ValueError(f"form = {form!r}")
     kinds = kinds_of(names, {TEXT: copied, POINTER: asking})
     task = Places(kinds, place, says_as, end, form == "place")
-    return Stated(task, f"{said}; {TEXT_END!r} where there is none", known=known(kinds))
+    return Stated(
+        task,
+        f"{said}; {TEXT_END!r} where there is none",
+        known=known(kinds),
+        needed=asking if task.own else known(kinds),
+    )
 
 
 def _with_places(names: Names, copied: np.ndarray, says_as: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -243,7 +248,7 @@ def _written(names: Names, copied: np.ndarray, noise: Sequence[int] = ()) -> Sta
     text = names.shown(copied)
     says = f"behind the first {TEXT_BAR!r}: the letters of {text} before it in their order, then {TEXT_END!r}"
     kinds = kinds_of(names, {TEXT: copied, BAR: [bar], END: [end]})
-    return Stated(Written(kinds, end), says, TEXT_END, known(kinds, noise))
+    return Stated(Written(kinds, end), says, TEXT_END, known(kinds, noise), np.append(copied, bar))
 
 
 def read_phonebook(claim: dict, names: Names) -> Stated[Asking]:
@@ -256,7 +261,8 @@ def read_phonebook(claim: dict, names: Names) -> Stated[Asking]:
         f"behind this name in the book before it (names, digits, ';') of {entries} "
         f"{'entry' if entries == 1 else 'entries'} or fewer, none where it is not there, then {TEXT_END!r}"
     )
-    return Stated(Entries(kinds, end, entries), says, TEXT_END, known(kinds, [names.one(";")]))
+    needed = np.concatenate([people, text, [mark]])
+    return Stated(Entries(kinds, end, entries), says, TEXT_END, known(kinds, [names.one(";")]), needed)
 
 
 def kinds_of(names: Names, members: Members) -> np.ndarray:

@@ -175,7 +175,8 @@ def read_ngram(claim: dict, names: Names) -> Stated[Matching]:
 def _behind(names: Names, task: Behind, claim: dict, says: str, end: str | None = None) -> Stated[Matching]:
     """With the places that count: all of which one letter is true, or a single one."""
     matches = claim["matches"]
-    return Stated(replace(task, once=matches == "one"), f"{says}, {_ALIKE[matches]}", end)
+    needed = np.concatenate([task.text, task.stops, task.values])
+    return Stated(replace(task, once=matches == "one"), f"{says}, {_ALIKE[matches]}", end, needed=needed)
 
 
 def read_selection(claim: dict, names: Names) -> Stated[Matching]:
@@ -192,7 +193,8 @@ def read_selection(claim: dict, names: Names) -> Stated[Matching]:
         f"at each of {names.shown(queries)}: of {names.shown(items)} before it the value, {names.shown(values)}, of "
         f"the key nearest to it ({points}), where the nearest keys have one value"
     )
-    return Stated(Nearest(names.count, items.reshape(len(near), -1), queries, values, near), says)
+    task = Nearest(names.count, items.reshape(len(near), -1), queries, values, near)
+    return Stated(task, says, needed=np.append(items, queries))
 
 
 BEGIN = "^"
