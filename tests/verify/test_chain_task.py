@@ -72,3 +72,4 @@ class _With:
 
     def __init__(self, other: ChainTask):
         self.tasks, self.promise, self.name = (lambda: [other]), COPY.promise, COPY.name
+        self.asked_at = COPY.asked_at
