@@ -51,7 +51,7 @@ def split_reals(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     for stream in needing:
         if not (isinstance(stream.operation, lowered) or (lowered and stream.operation.source)):
             raise CompileError([(stream, _refusal(stream, domains, lowered, context.target.name))])
-        if isinstance(stream.operation, ops.MemoryRead) and context.target.column == "written":
+        if stream.operation.keyed and context.target.column == "written":
             _check_columns(stream, domains, context.target.name)
     if not needing:
         return circuit, context
