@@ -74,10 +74,10 @@ class Proved:
     silent: bool  # whether every special token scores below every letter, at every position
 
 
-def prove_arithmetic(checkpoint: Checkpoint) -> Proved:
-    """Rejected, with the first operation that may not be exact."""
+def prove_arithmetic(checkpoint: Checkpoint, together: bool = True) -> Proved:
+    """Rejected, with the first operation that may not be exact. together: see `World`."""
     config, tensors = checkpoint.config, checkpoint.tensors
-    world = World(checkpoint.language, checkpoint.format)
+    world = World(checkpoint.language, checkpoint.format, together=together)
     names = NAMES[config["model_type"]]
     embedding = tensors[names.embedding].T
     letters = checkpoint.language.tokens

@@ -23,7 +23,7 @@ def quotient(world: World, value: Value) -> tuple[World, Value]:
     tables = _tables_of(world, value)
     first = np.unique(classes(world, value), return_index=True)[1]
     edges = tuple(replace(e, letters=e.letters[first], distinct=False) for e in world.language.edges)
-    small = World(replace(world.language, tokens=len(first), edges=edges), world.format)
+    small = World(replace(world.language, tokens=len(first), edges=edges), world.format, together=world.together)
     known = {key: Table(t.at(first), t.start) for key, t in tables.items()}
     at: dict[int, int] = {-1: -1}
 

@@ -44,7 +44,7 @@ def bounds(world: World, value: Value) -> tuple[Fraction, Fraction]:
 def rewritten(world: World, value: Value) -> list[Value]:
     """The value with each c · (sum − latch of it) as what is counted since, and with each sum that is a form as it."""
     found = list(_folded(world, value))
-    together = _summed_at_once(world, value)
+    together = _summed_at_once(world, value) if world.together else None
     found += [] if together is None else [together]
     for (root, lag), ramp in value.ramps.items():
         total, zero = world.zeros.get((root, 0), ((0, 0), None))

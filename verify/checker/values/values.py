@@ -125,7 +125,8 @@ class Value:
 
 @dataclass(eq=False)
 class World:
-    """The language, the float format and all roots met so far."""
+    """The language, the float format and all roots met so far. together: whether running sums are also bounded as the
+    running sum of all that they add, which is a root of its own."""
 
     language: Language
     format: Format
@@ -134,6 +135,7 @@ class World:
     facts: dict[tuple, Any] = field(default_factory=dict)  # what `kept` functions found
     zeros: dict[Key, tuple[Key, Value]] = field(default_factory=dict)  # by latch: (running sum, a value that is 0)
     blocks: list[int] = field(default_factory=list)  # how many roots there were behind each block of the weights
+    together: bool = True
 
     def met(self, kind: str, parts: tuple) -> Root | None:
         """The root with this kind and parts, if there is one, so that its facts need not be found again."""
