@@ -125,7 +125,7 @@ def _accepted(directory: str, known: Proved | None) -> bool:
     """known: what the weights compute, where no claim of them was edited; a child compares the circuit with it."""
     if known is None:
         return check(directory).accepted
-    with mock.patch.object(verify.checker.check, "prove_arithmetic", lambda checkpoint: known):
+    with mock.patch.object(verify.checker.check, "prove_arithmetic", lambda checkpoint, together: known):
         return alone(lambda: check(directory).accepted)
 
 
