@@ -10,31 +10,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
-def _scan(batch: int, length: int, channels: int, columns: int, groups: int = 1) -> dict[str, Any]:
-    return {"batch": batch, "length": length, "sizes": (channels, 1, columns), "groups": groups}
+Sizes = dict[str, Any]
 
 
-def _ssd(
-    batch: int, length: int, heads: int, channels: int, columns: int, groups: int = 1, chunk: int = 16
-) -> dict[str, Any]:
-    sizes = (heads, channels, columns)
-    return {"batch": batch, "length": length, "sizes": sizes, "groups": groups, "chunk": chunk}
+def _sized(batch: int, length: int, sizes: int | tuple[int, ...], **more: int) -> Sizes:
+    return {"batch": batch, "length": length, "sizes": sizes, **more}
 
 
-def _conv(batch: int, length: int, channels: int) -> dict[str, Any]:
-    return {"batch": batch, "length": length, "sizes": channels, "taps": 4}
+def _scan(batch: int, length: int, channels: int, columns: int, groups: int = 1) -> Sizes:
+    return _sized(batch, length, (channels, 1, columns), groups=groups)
 
 
-def _norm(batch: int, length: int, channels: int, groups: int) -> dict[str, Any]:
-    return {"batch": batch, "length": length, "sizes": channels, "groups": groups}
+def _ssd(batch: int, length: int, heads: int, channels: int, columns: int, groups: int = 1, chunk: int = 16) -> Sizes:
+    return _sized(batch, length, (heads, channels, columns), groups=groups, chunk=chunk)
 
 
-def _delta(
-    batch: int, length: int, heads: int, keys: int, values: int, spread: int = 1, chunk: int = 16
-) -> dict[str, Any]:
-    sizes = (heads, keys, values)
-    return {"batch": batch, "length": length, "sizes": sizes, "spread": spread, "chunk": chunk}
+def _conv(batch: int, length: int, channels: int) -> Sizes:
+    return _sized(batch, length, channels, taps=4)
+
+
+def _norm(batch: int, length: int, channels: int, groups: int) -> Sizes:
+    return _sized(batch, length, channels, groups=groups)
+
+
+def _delta(batch: int, length: int, heads: int, keys: int, values: int, spread: int = 1) -> Sizes:
+    return _sized(batch, length, (heads, keys, values), spread=spread, chunk=16)
 
 
 EQUAL: Mapping[str, Sequence[Mapping[str, Any]]] = {

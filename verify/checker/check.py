@@ -128,15 +128,14 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     said = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
     tried = []
     for together in (True, False):  # a closer bound of a sum is another way to write it, and may hide what is equal
-        tried.append(_prove_weights(checkpoint, circuit, said, together))
+        tried.append(_prove_weights(checkpoint, circuit, said, weights, together))
         if tried[-1].arithmetic is None and tried[-1].meaning is None:
             return tried[-1]
     return tried[0]
 
 
-def _prove_weights(checkpoint: Checkpoint, circuit: dict, found: Verdict, together: bool) -> Verdict:
-    """With what is proved of arithmetic, meaning and specials. together: see `World`."""
-    weights = sum(len(tensor.data) for tensor in checkpoint.tensors.values())
+def _prove_weights(checkpoint: Checkpoint, circuit: dict, found: Verdict, weights: int, together: bool) -> Verdict:
+    """With what is proved of arithmetic, meaning and specials. weights: how many there are; together: see `World`."""
     try:
         with limited(weights):
             model = prove_arithmetic(checkpoint, together)
