@@ -141,7 +141,8 @@ def selective_scan(
     initial_state (b, d, n), or (documents, d, n) of those in the only row, seq_idx (b, l) the number of the document
     that a position belongs to.
 
-    gate_before_skip: no right scan does so; what `causes` tries. y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g).
+    y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g). gate_before_skip: y silu(z) + D u, as no right
+    scan has it and `causes` tries it.
     """
     grouped = lambda m: (m[:, None] if m.dim() == 3 else m).permute(0, 3, 1, 2)
     of: Any = lambda m: None if m is None else numbers(m, kind)
