@@ -38,7 +38,11 @@ SIGNATURES = {
     "delta_rule": "q, k, v, g, beta, chunk_size, initial_state, cu_seqlens, use_qk_l2norm_in_kernel, "
     "output_final_state",
 }
-_CASES = {"step": ("selective_scan", "ssd"), "channel step": ("selective_scan",), "head step": ("ssd",)}
+_CASES = {
+    "step": ("selective_scan", "ssd"),
+    "channel step": ("selective_scan",),
+    "head step": ("selective_scan", "ssd"),
+}
 OPERATIONS = (*SIGNATURES, "channel step", "head step")
 TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
 
@@ -56,7 +60,8 @@ class Kernel:
     """A function under test.
 
     op: one of `OPERATIONS`; a step takes one position and is run on the cases of the scans: "channel step" has a state
-        (b, d, n), "head step" (b, h, p, n), "step" takes either.
+        (b, d, n), "head step" (b, h, p, n), "step" takes either. Where B and C have groups, or a step takes heads
+        alone, a case of the scan is one of heads whose channels have steps and decays of their own.
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
     device: where the operands are put; results are brought back.
     states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
@@ -176,8 +181,13 @@ class Kernel:
             raise Lacks(f"a step takes no {'seq_idx' if 'seq_idx' in inputs else 'dt_limit'}")
         state: Any = None
         ys = []
+        by_head = case.op == "selective_scan" and (self.op == "head step" or inputs["B"].dim() == 4)
+        if by_head and self.op == "channel step":
+            raise Lacks("it takes no groups without heads")
         for t in range(length):
             state, arguments = (_scan_step if case.op == "selective_scan" else _ssd_step)(case, inputs, t, state)
+            if by_head:
+                state, arguments = _in_heads(inputs, state, arguments)
             self._check_accepted(
                 [name for name, value in arguments.items() if value is not None and value is not False]
             )
@@ -188,13 +198,43 @@ class Kernel:
                 ys.append(self.call(**by_name, **given) if by_name else self.call(state, **given))
             if not is_clean_beside(state):
                 raise Misbehaved("it writes beside its state")
-        return {"y": _joined(torch.stack, ys, axis), "last_state": state}
+        y = _joined(torch.stack, ys, axis)
+        return _in_channels(y, state) if by_head else {"y": y, "last_state": state}
+
+
+def _in_heads(
+    inputs: Mapping[str, Tensor], state: Tensor, arguments: Mapping[str, Any]
+) -> tuple[Tensor, dict[str, Any]]:
+    """A step of channels as one of heads, each of as few channels of one group as it can have, but more than one."""
+    channels, groups = inputs["A"].shape[0], inputs["B"].shape[1] if inputs["B"].dim() == 4 else 1
+    of_group = channels // groups
+    p = next((p for p in range(2, of_group + 1) if of_group % p == 0), 1)
+    split: Any = lambda m, axis: m if m is None else m.unflatten(axis, (channels // p, p))
+    found = {name: split(arguments[name], axis) for name, axis in (("x", 1), ("dt", 1), ("z", 1), ("A", 0), ("D", 0))}
+    found["dt_bias"] = split(arguments["dt_bias"], 0)
+    found |= {name: m[:, None] if m.dim() == 2 else m for name, m in arguments.items() if name in ("B", "C")}
+    own = split(state, 1).clone() if state.dim() == 3 else state  # no view: what lies beside one is looked at
+    return own, {**arguments, **found}
+
+
+def _in_channels(y: Any, state: Tensor) -> dict[str, Any]:
+    """The results of heads, y (b, h, p, …) of all positions, as those of channels."""
+    if not _is_dense(y):
+        return {"y": y, "last_state": state}
+    batch, heads, p, _ = state.shape
+    if y.dim() != 4 or (y.shape[0], y.shape[1], y.shape[3]) != (batch, heads, p):
+        raise Misbehaved(f"y has shape {(*y.shape[:2], *y.shape[3:])}, but must have {(batch, heads, p)}.")
+    return {"y": y.movedim(2, -1).flatten(1, 2), "last_state": state.flatten(1, 2)}
+
+
+def _is_dense(m: Any) -> bool:
+    return isinstance(m, Tensor) and not m.is_nested and m.layout == torch.strided
 
 
 def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> Any:
     """The pieces as one result; or the first that is no dense tensor, which is then told as what it is."""
-    dense = lambda m: isinstance(m, Tensor) and not m.is_nested and m.layout == torch.strided
-    return next((m for m in pieces if not dense(m)), None) if not all(map(dense, pieces)) else join(pieces, dim=axis)
+    other = [m for m in pieces if not _is_dense(m)]
+    return other[0] if other else join(pieces, axis)
 
 
 def _with_room(states: Tensor, documents: int) -> Tensor:
@@ -244,8 +284,6 @@ def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
 
 
 def _scan_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
-    if inputs["B"].dim() == 4:
-        raise Lacks("it takes no groups without heads")
     if state is None:
         batch, channels = inputs["u"].shape[:2]
         state = inputs.get("initial_state", inputs["A"].new_zeros(batch, channels, inputs["A"].shape[1]))
