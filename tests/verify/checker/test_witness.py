@@ -12,12 +12,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from compiler import Alphabet, Circuit, InputLanguage, emit
 from compiler.language.data import to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evidence import SMALL
 from tests.verify.checker.test_task_forms import MADE
 from verify.checker.formats import Rejected
-from verify.checker.tasks import questions, witness
+from verify.checker.tasks import questions, task, witness
 from verify.checker.tasks.questions import ANY, Ask, Many
 from verify.checker.tasks.task import prove_task, read_task
 from verify.checker.tasks.witness import Question, Search, check_asked
@@ -146,6 +147,28 @@ def test_a_look_up_of_a_later_pair_needs_a_longer_text(which, least):
     claim = MADE["first"].task.claim | {"end": None, "which": which, "blank": None}
     assert _unasked(circuit, claim, least) is None
     assert _unasked(circuit, claim, least - 1) is not None
+
+
+ASKING_NOTHING = [
+    {"name": "automaton", "start": "S", "transitions": {"S": {"a": "S", "b": "S"}}, "classes": {}},
+    {"name": "lookup", "keys": [], "values": [], "which": "last", "blank": None},
+    {"name": "lookup", "keys": [], "values": ["a"], "which": "last", "blank": "a"},
+    {"name": "lookup", "keys": ["a"], "values": [], "which": "last", "blank": "a"},
+    {"name": "lookup", "keys": ["a"], "values": [], "which": 2, "blank": None},
+]
+
+
+@pytest.mark.parametrize("claim", ASKING_NOTHING, ids=str)
+@pytest.mark.parametrize("letters", ["a", "ab"])
+def test_a_claim_that_names_nothing_to_ask_is_refused_before_any_proof(letters, claim, monkeypatch):
+    """Also where one letter is all there is, which leads whatever is asked."""
+    alphabet = Alphabet.of(*letters)
+    language = InputLanguage.of(alphabet, "s", [("s", "s", tuple(letters))], 10, "any")
+    circuit = json.loads(json.dumps(to_data(Circuit("one", emit(alphabet, otherwise="a"), language))))
+    if "transitions" in claim:
+        claim = claim | {"transitions": {"S": dict.fromkeys(letters, "S")}}
+    monkeypatch.setattr(task, "_margin", lambda *given: pytest.fail("a proof was begun"))
+    assert _reason(circuit, claim | {"end": None}).startswith("the task asks")
 
 
 # The search ------------------------------------------------------------------------------------------------------

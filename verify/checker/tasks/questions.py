@@ -52,6 +52,8 @@ ANY = Many()
 
 def of_pairs(ask: Ask, keys: np.ndarray, values: np.ndarray, number: int = 1) -> Iterator[Question]:
     """At each key, and for each value: the value of the number-th pair of this key, or of its only one."""
+    if not len(keys) or not len(values):
+        raise Rejected("the task asks for no value of a key: it names no key, or no value")
     told = np.zeros(ask.count, dtype=np.int64)
     told[keys] += KEY
     told[values] += VALUE
