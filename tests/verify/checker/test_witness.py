@@ -266,15 +266,19 @@ def test_a_search_stops_among_the_places_of_one_letter(monkeypatch):
     assert search.steps < 300
 
 
-@pytest.mark.parametrize("length, distinct, fits", [(None, False, True), (10**6, False, True), (None, True, False)])
-def test_a_position_far_away_is_reached_where_a_state_comes_twice(length, distinct, fits):
-    search = _everything(length, distinct)
-    asked = questions.of_position(Ask(search, "abcd"), 10**6)
-    if fits:
-        check_asked(search, asked, lambda letters: [0] * len(letters))
-    else:
-        with pytest.raises(Rejected, match="only looked for up to"):
-            next(asked)
+@pytest.mark.parametrize("n", [2, 65537, 300_000])
+def test_a_position_far_away_is_reached_in_a_sequence_of_that_length(n):
+    """The task's own definition answers it there."""
+    for length in (None, n):
+        search = _everything(length)
+        check_asked(search, questions.of_position(Ask(search, "abcd"), n), task.Keep(n).answers)
+
+
+@pytest.mark.parametrize("n, distinct", [(65537, True), ((1 << 20) + 1, False)])
+def test_a_position_that_is_too_far_away_is_said_to_be_that(n, distinct):
+    asked = questions.of_position(Ask(_everything(None, distinct), "abcd"), n)
+    with pytest.raises(Rejected, match=f"whether a sequence has {n} letters is only looked for up to {n - 1}"):
+        next(asked)
 
 
 @pytest.mark.parametrize("write", ["sum", "first", "last"])
