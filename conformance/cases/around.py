@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -113,8 +112,7 @@ def _conv(
         ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
     options: dict[str, Any] = {"activation": activation if silu else None} | ({"cuts": cuts} if cuts else {})
-    borders = {"cut": cuts or [], "document": list(accumulate((documents or {}).values()))[:-1], "window": [taps - 1]}
-    found = {what: places for what, places in borders.items() if places}
+    found = {"window": [taps - 1]} if taps > 1 else {}
     return case(
         "conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype, relative=near,
         absolute=2.0**-24 if near else 0.0,

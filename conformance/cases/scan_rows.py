@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from conformance.cases.row import BOTH, ERASE, KEEP, RARELY, Row
+from conformance.cases.states import AFTER_A_STATE
 
 ROWS = (
     Row(stage="recurrence", name="one step", asks="y = C Δ u B", length=1, columns=1),
@@ -211,7 +212,7 @@ ROWS = (
         documents=(7, 3, 20), decay=(KEEP,), step=(0, 1),
     ),
     Row(
-        *(), stage="packed", name="documents after a state", asks="the initial state is that of the first document",
+        *(), stage="packed", name=AFTER_A_STATE, asks="the initial state is that of the first document",
         length=40, documents=(16, 1, 15, 8), decay=(KEEP,), step=(0, 1), initial=25, last=True,
     ),
     Row(

@@ -10,13 +10,13 @@ import base64
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from verify.kernel.claims import MOST_LAG, Ledger, natural
+from verify.kernel.claims import MOST_LAG, Ledger, entries, natural
 from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.terms import Poly, constant
 
@@ -66,6 +66,7 @@ class Circuit:
     def _inputs(self, i: int, stream: dict[str, Any]) -> list[Lanes]:
         return [self.lanes[self._before(i, k)] for k in stream["inputs"]]
 
+    @cached_property
     def scores(self) -> list[tuple[np.ndarray, Poly]]:
         """The output as a sum of lanes, each with its weight for every letter (0 beyond the output's). Of rules, the
         scores that they decide over.
@@ -289,10 +290,13 @@ def _one_hot_of(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
 
 def _lookup(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     """The entry of a table at a number, 0 beyond it; at a letter, which comes as a one-hot."""
-    if a["symbols"]:
-        return [r.sum(*((number(v), p) for v, p in zip(a["table"], x, strict=True)))]
+    table, symbols = entries(a["table"]), a["symbols"]
+    if type(symbols) is not bool:
+        raise Unproved(f"{place}: symbols is {symbols!r:.20}")
+    if symbols:
+        return [r.sum(*((number(v), p) for v, p in zip(table, x, strict=True)))]
     (p,) = x
-    return [r.function(place, p, -1, (0, *a["table"], 0))]
+    return [r.function(place, p, -1, (0, *table, 0))]
 
 
 def _divide(r: Circuit, place: str, a: dict, x: Lanes, part: int = 0) -> Lanes:
@@ -337,7 +341,7 @@ def _flags(r: Circuit, place: str, *operands: Lanes) -> Sequence[Lanes]:
 
 RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Embed": (_embed, ("table",)),
-    "Constant": (lambda r, place, a: [constant(number(v)) for v in a["values"]], ("values",)),
+    "Constant": (lambda r, place, a: [constant(number(v)) for v in entries(a["values"])], ("values",)),
     "Linear": (_linear, ("matrices",)),
     "Emit": (_linear, ("matrices",)),
     "Shift": (lambda r, place, a, x: [r.terms.earlier(p, natural(a["k"], MOST_LAG)) for p in x], ("k",)),

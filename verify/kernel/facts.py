@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 
 class Cell(NamedTuple):
-    """The whole numbers y with lo <= y <= hi and y = rest modulo step (step 0: y = rest)."""
+    """The whole numbers y with lo <= y <= hi and y = rest modulo step (step 0: y = rest). None where lo > hi."""
 
     lo: int
     hi: int
@@ -41,7 +41,8 @@ class Fact:
 
 @dataclass(eq=False)
 class Ranged(Fact):
-    """At every position of every sequence, a primitive polynomial is a number of one of the cells."""
+    """At every position of every sequence, a primitive polynomial is a number of one of the cells. Of a total
+    (`rules.total`) so is every partial sum of its terms."""
 
     cells: tuple[Cell, ...]
 

@@ -63,8 +63,12 @@ def read(directory: Path) -> Checkpoint:
         if any(circuit["promise"][name] != promise[name] for name in ("language", "length")):
             raise Unproved("circuit.json and construction.json promise different input languages")
         language = parse(promise)
+        if type(circuit["alphabet"]) is not list or any(type(name) is not str for name in circuit["alphabet"]):
+            raise Unproved("the alphabet of circuit.json is no list of names")
         if not language.tokens == len(circuit["alphabet"]) <= config["vocab_size"]:
             raise Unproved("language, alphabet and vocabulary have different sizes")
+        if config.get("pad_token_id") is not None and config["pad_token_id"] < language.tokens:
+            raise Unproved(f"the config pads with {config['pad_token_id']}, which is a letter")
         tensors = read_tensors(directory / "model.safetensors", shapes(config), form)
     except (KeyError, TypeError, AttributeError) as reason:
         raise Unproved(f"the files are not a checkpoint's: {reason!r:.200}") from reason
@@ -175,7 +179,9 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], form: Format 
     if not 2 <= length <= min(len(raw) - 8, MOST_BYTES):
         raise Unproved(f"{path.name} has a header of {length} bytes in a file of {len(raw)}")
     header = parse_json(f"the header of {path.name}", raw[8 : 8 + length])
-    header.pop("__metadata__", None)
+    told = header.pop("__metadata__", {})
+    if type(told) is not dict or any(type(text) is not str for text in told.values()):
+        raise Unproved(f"{path.name} has __metadata__ that are no texts by name")
     if set(header) != set(expected):
         raise Unproved(f"{path.name} lacks or adds the tensors {sorted(set(header) ^ set(expected))[:3]}")
     found, spans = {}, []

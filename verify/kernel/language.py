@@ -124,12 +124,19 @@ def parse(promise: dict) -> Language:
         raise Unproved("the language has other entries than tokens, start and edges")
     if len(data["edges"]) * tokens > MOST_LETTERS:
         raise Unproved(f"the language has {len(data['edges'])} edges × {tokens} letters, more than {MOST_LETTERS}")
-    names = {str(data["start"]): 0}
+    names: dict[str, int] = {}
+
+    def state(name: object) -> int:
+        if type(name) is not str:
+            raise Unproved(f"the language has a state {name!r:.30}, whose name is no text")
+        return names.setdefault(name, len(names))
+
+    state(data["start"])
     edges = []
     for entry in data["edges"]:
         if set(entry) != {"from", "to", "tokens", "distinct"} or type(entry["distinct"]) is not bool:
             raise Unproved("an edge of the language has other entries than from, to, tokens and distinct")
-        source, target = (names.setdefault(str(entry[end]), len(names)) for end in ("from", "to"))
+        source, target = state(entry["from"]), state(entry["to"])
         letters = np.zeros(tokens, dtype=bool)
         for first, last in entry["tokens"]:
             if type(first) is not int or type(last) is not int or not 0 <= first <= last < tokens:

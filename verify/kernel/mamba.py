@@ -48,13 +48,9 @@ def convolved(f: Floats, what: str, rows: np.ndarray, taps: np.ndarray, bias: np
             used = np.flatnonzero(taps[c, 0]).tolist()
             parts = [(dyadic(taps[c, 0, at]), later(f, place, x, last - at)) for at in used]
             total = f.sum(place, [*parts, (ONE, Number(constant(dyadic(bias[c]))))])
-            known[key] = f.activation(place, total, zero=True)
+            known[key] = f.activation(place, total)
         result.append(known[key])
     return result
-
-
-def gated(f: Floats, place: str, row: np.ndarray, u: Sequence[Number]) -> Number:
-    return f.activation(place, project(f, place, row, u), zero=True)
 
 
 def later(f: Floats, place: str, x: Number, k: int) -> Number:
@@ -85,7 +81,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
     outputs, steps = [], {}
     for c in range(inner):
         place = f"{what}: channel {c}"
-        gate = gated(f, f"{place}: gate", w["in_proj.weight"][inner + c], u)
+        gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", w["in_proj.weight"][inner + c], u))
         key = (w["dt_proj.weight"][c].tobytes(), w["dt_proj.bias"][c].tobytes())
         if key not in steps:
             low = project(f, f"{place}: dt_proj", w["dt_proj.weight"][c], rows[:rank])

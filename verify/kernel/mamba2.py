@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic, exponent
-from verify.kernel.mamba import check_factors, convolved, gated, project, state_output
+from verify.kernel.mamba import check_factors, convolved, project, state_output
 from verify.kernel.mixers import ONE, Floats, Number
 
 
@@ -61,7 +61,7 @@ def mamba2_block(
     outputs, norms = [], w["norm.weight"].reshape(groups, -1)
     for c in range(inner):
         place, own = f"{what}: channel {c}", slice(c * groups // inner * n, (c * groups // inner + 1) * n)
-        gate = gated(f, f"{place}: gate", in_proj[c], u)
+        gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", in_proj[c], u))
         step, rate = steps[c // p]
         check_factors(f.form, f, place, step, x[c], write[own])
         _check_scores(f, place, step, x[c], write[own], read[own])

@@ -30,7 +30,7 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     """
     letters, terms = ledger.terms.language.tokens, ledger.terms
     parts = [(head[:letters, i], lane.poly) for i, lane in enumerate(lanes)]
-    parts += [(-column, p) for column, p in circuit.scores()]
+    parts += [(-column, p) for column, p in circuit.scores]
     decided = _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r))
     parts += [(-np.eye(letters)[token] * weight, flag) for token, weight, flag in decided]
     for r, p in _rows(terms, [(numbers, p) for numbers, p in parts if p.terms and numbers.any()]):
@@ -51,7 +51,7 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
     rules, terms = circuit.rules(), ledger.terms
     if not rules:
         return []
-    decided = circuit.scores()
+    decided = circuit.scores
     scores = [_score(terms, decided, r) for r in range(terms.language.tokens)]
     if any(token >= len(scores) for token, _ in rules):
         raise Unproved("a rule names no letter of the language")

@@ -88,18 +88,18 @@ class Floats:
         self.ledger.until(place, [a.poly, b.poly], lambda: self.form.exact(self.size(a) * self.size(b), unit, place))
         return Number(self.terms.product(a.poly, b.poly))
 
-    def activation(self, place: str, x: Number, zero: bool) -> Number:
-        """silu (zero: 0 is safe) or softplus: max(x, 0), where every value is safe (lemma of activations;
-        Activations.silu_is_relu, Activations.softplus_is_relu).
+    def activation(self, place: str, x: Number) -> Number:
+        """silu: max(x, 0), where every value is safe: 0 is, and others are not between OFF and ON (lemma of
+        activations; Activations.silu_is_relu).
         """
         if x.outgrown is not None:
-            return self._outgrown_activation(place, x, zero)
-        self.ledger.until(place, [x.poly], lambda: self._check_safe(place, x.poly, zero))
+            return self._outgrown_activation(place, x)
+        self.ledger.until(place, [x.poly], lambda: self._check_safe(place, x.poly))
         return Number(self.terms.relu(x.poly))
 
     def step(self, place: str, x: Number, bias: Fraction) -> Number:
         """softplus(x + bias), of what has finitely many values. Values of less than 2^16 are exact; huge ones may be
-        rounded (lemma of decay).
+        rounded (lemma of decay; Activations.softplus_is_relu).
         """
         total = self.terms.add([(ONE, x.poly), (bias, constant(1))])
         if x.outgrown is not None:
@@ -126,16 +126,16 @@ class Floats:
             raise Unproved(f"{place} is not one of finitely many numbers")
         return sorted({c * cell.lo for cell in cells})
 
-    def _check_safe(self, place: str, p: Poly, zero: bool) -> None:
-        """Of each cell the numbers between OFF and ON: none but 0, and that only where it is safe."""
+    def _check_safe(self, place: str, p: Poly) -> None:
+        """Of each cell the numbers between OFF and ON: none but 0."""
         c, cells = self.terms.cells(p)
         for lo, hi, rest, step in cells:
             low, high = sorted((c * lo, c * hi))
             start, size, above = c * rest, abs(c * step), max(low, Fraction(floats.OFF))
             first = start + -((start - above) // size) * size if step else start
             for y in (first, first + size, first + 2 * size):
-                if floats.OFF < y <= min(Fraction(floats.ON), high) and not (zero and y == 0):
-                    safe = f"{'0, ' * zero}above {floats.ON} or at most {floats.OFF}"
+                if floats.OFF < y <= min(Fraction(floats.ON), high) and y:
+                    safe = f"0, above {floats.ON} or at most {floats.OFF}"
                     raise Unproved(f"{place} can be {float(y):g}: it must be {safe}")
 
     # counts that outgrow the format -----------------------------------------------------------------
@@ -163,13 +163,13 @@ class Floats:
         slope = sum((c for m, c in x.poly.terms.items() if mine(m)), Fraction(0))
         return slope, Poly({m: c for m, c in x.poly.terms.items() if not mine(m)})
 
-    def _outgrown_activation(self, place: str, x: Number, zero: bool) -> Number:
+    def _outgrown_activation(self, place: str, x: Number) -> Number:
         """A falling line that is at most OFF where its sum is `exact_to`: so it is beyond, as rounding is monotone."""
         slope, rest = self._line(x)
         most = self.terms.range(rest)[1] + slope * x.exact_to
         if slope >= 0 or x.exact_to < 0 or most > floats.OFF:
             raise Unproved(f"{place} reads a sum that is exact up to {x.exact_to}, where it is more than {floats.OFF}")
-        return self.activation(place, Number(x.poly), zero)
+        return self.activation(place, Number(x.poly))
 
     # norms ------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
     embedding, letters = tensors["backbone.embeddings.weight"], checkpoint.language.tokens
     lanes = [Number(f.terms.of_letter([dyadic(x) for x in column])) for column in embedding[:letters].T]
     epsilon, block = config["layer_norm_epsilon"], BLOCKS[config["model_type"]]
-    _check_pads(f, tensors, embedding[letters:].astype(np.float64), epsilon, config["model_type"] == "mamba")
+    _check_pads(f, tensors, embedding[letters:].astype(np.float64), epsilon)
     for b in range(config["num_hidden_layers"]):
         what, prefix = f"block {b + 1}", f"backbone.layers.{b}."
         u = f.norm(f"{what}: norm", lanes, tensors[f"{prefix}norm.weight"], epsilon)
@@ -34,18 +34,16 @@ def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
     return f.norm("final norm", lanes, tensors["backbone.norm_f.weight"], epsilon)
 
 
-def _check_pads(f: Floats, tensors: dict[str, np.ndarray], rows: np.ndarray, epsilon: float, gated: bool) -> None:
-    """Where a text is padded, a special token's row goes on through all norms, and nothing overflows: squares, norms
-    and, where no mask stands before them, the gates (lemma of pads). float64 is right to a part of 2^-20 here.
+def _check_pads(f: Floats, tensors: dict[str, np.ndarray], rows: np.ndarray, epsilon: float) -> None:
+    """Where a text is padded, a special token's row goes on through all norms, and nothing overflows: squares and norms
+    (lemma of pads). float64 is right to a part of 2^-20 here.
     """
     squares, wide = (rows**2).sum(axis=1), rows.shape[1]
     normal = np.abs(rows) / np.sqrt(squares / wide + epsilon)[:, None]
     weights = [
         np.abs(t) for name, t in tensors.items() if name.endswith(("norm.weight", "norm_f.weight")) and t.size == wide
     ]
-    lanes = np.max([normal.max(axis=0, initial=0) * t.astype(np.float64) for t in weights], axis=0)
-    gates = [t[len(t) // 2 :] for name, t in tensors.items() if gated and name.endswith("in_proj.weight")]
-    reach = max([lanes.max(), *((np.abs(t.astype(np.float64)) @ lanes).max() for t in gates)])
+    reach = max((normal.max(axis=0, initial=0) * t).max() for t in weights)
     if not (squares.max(initial=0) < 2.0**126 and 4 * reach < f.form.largest):
         raise Unproved(f"a special token's lanes can reach {float(reach):g} behind a norm where it pads a text")
 

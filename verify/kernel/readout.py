@@ -26,7 +26,7 @@ def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]
     """The scores as one matrix (letters, lanes) times lanes; letters beyond it score 0. Of rules over scores a lane is
     the flag, and the matrix has what it adds to the score of its letter (`meaning.check_meaning`).
     """
-    parts, decided = circuit.scores(), circuit.decided
+    parts, decided = circuit.scores, circuit.decided
     if decided is None:
         raise Unproved("the scores are decided by rules over scores, and what these add is not proved")
     if (len(parts) + len(decided)) * terms.language.tokens**2 > _MOST:

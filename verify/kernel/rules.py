@@ -166,8 +166,9 @@ def occurrences(
 
 
 def asked(terms: Terms, claim: int, path: Sequence[tuple[int, int]], right: Callable[[Sequence[int]], Any]) -> Known:
-    """Some sequence of the language asks something at its end, so what is said of all answers is not said of none: this
-    one. right: the letter that a task says is right behind these, None where it asks nothing."""
+    """Some sequence of the language asks something at its end: "every answer is right" speaks of one answer at least.
+    The fact's value is that sequence. right: the letter that a task says is right behind these, None where it asks
+    nothing."""
     letters = terms.language.spelled(path)
     if right(letters) is None:
         raise Unproved("nothing is asked at the end of this text")

@@ -72,7 +72,7 @@ class Situations(_At):
             if len(self._rows) == 1:
                 raise Unproved("no sequence has a position")
             found = np.stack(self._rows[1:]), np.stack(self._ends[1:])  # the start is no position
-            if language is None:  # they depend on nothing else than the key, but for ranges, which were true then
+            if language is None:  # true whenever it was made: the key says all but ranges and equal atoms
                 terms.walks[key] = found
         else:
             found = terms.walks[key]

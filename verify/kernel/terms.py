@@ -12,6 +12,9 @@ An atom seen `lag` positions back is its number at t − lag, and 0 at the first
 product of atoms, each with its lag; the empty one is the number 1. A *polynomial* is Σ coefficient · monomial, with
 dyadic coefficients. In q above they are whole, without a common divisor. Terms are built from the files only: no claim
 states one. All that stands here is exact arithmetic; of floats `mixers.py` speaks.
+
+What is the same seen k back is one atom, seen k back. Its flag, where it has one, was proved to be 0 or 1 seen so. At
+the last k positions of a sequence it may be another number (1 and more count as 1), and nobody reads the atom there.
 """
 
 from __future__ import annotations
@@ -175,7 +178,7 @@ class Terms:
             return self.of_letter([max(x, Fraction(0)) for x in self.by_letter(p)])
         c, cells = self.cells(p)
         values = sorted({c * end for cell in cells for end in (cell.lo, cell.hi)})
-        if len(values) == 2 and all(cell.lo == cell.hi for cell in cells):  # a line through both (lemma of two values)
+        if len(values) == 2 and all(cell.lo == cell.hi for cell in cells):  # a line meets both
             low, high = values
             return self.add([(high / (high - low), p), (-low * high / (high - low), Poly({(): Fraction(1)}))])
         back = self._common_lag(p)

@@ -41,8 +41,8 @@ def test_a_promise_that_ends_before_the_first_question_is_not_proved(name, reque
 def test_no_key_stands_twice_on_an_edge_of_distinct_letters(recall, distinct):
     """With one such edge nothing is asked. A text that would ask without it is no text."""
     checkpoint = read(recall)
-    edge = {"from": 0, "to": 0, "tokens": [[0, checkpoint.language.tokens - 1]], "distinct": distinct}
-    language = {"tokens": checkpoint.language.tokens, "start": 0, "edges": [edge]}
+    edge = {"from": "s", "to": "s", "tokens": [[0, checkpoint.language.tokens - 1]], "distinct": distinct}
+    language = {"tokens": checkpoint.language.tokens, "start": "s", "edges": [edge]}
     alone = parse({"language": language, "length": 99})
     key, value = (checkpoint.circuit["alphabet"].index(name) for name in ("k0", "v0"))
     if distinct:

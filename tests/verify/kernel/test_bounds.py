@@ -91,7 +91,7 @@ def test_no_length_stands_for_every_length():
     letters = Edge(0, 0, np.ones(2, bool), False)
     lanes = lambda number, length: Circuit(
         Ledger(Terms(Language(2, 1, (letters,), length)), only_new), {"streams": _position_less(number), "output": 4}
-    ).scores()[0][1]
+    ).scores[0][1]
     assert not lanes(1 << 600, 1 << 52).terms and lanes(1 << 199, 1 << 512).terms
     for number in (1 << 600, 1 << 512, 1 << 200):
         with pytest.raises(Unproved, match="a promise without a length"):
@@ -119,8 +119,8 @@ def test_bounds_between_numbers_and_the_length_are_refused():
 @pytest.mark.parametrize("length, fine", [(None, True), ((1 << 53) - 1, True), (1 << 53, False), (1 << 300, False)])
 def test_a_length_that_is_said_is_below_2_to_the_53(length, fine):
     """A longer one was told as `of every length`."""
-    edge = {"from": 0, "to": 0, "tokens": [[0, 1]], "distinct": False}
-    promise = {"language": {"tokens": 2, "start": 0, "edges": [edge]}, "length": length}
+    edge = {"from": "s", "to": "s", "tokens": [[0, 1]], "distinct": False}
+    promise = {"language": {"tokens": 2, "start": "s", "edges": [edge]}, "length": length}
     if fine:
         assert parse(promise).endless == (length is None)
         return

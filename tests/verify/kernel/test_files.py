@@ -91,7 +91,7 @@ def test_a_clip_to_nothing_and_scores_of_two_heights_are_refused(recall):
         {"operation": "Clip", "attributes": {"lo": 5, "hi": 1}, "inputs": [0]},
     ]
     with pytest.raises(Unproved, match="at least 5 and at most 1"):
-        Circuit(ledger, {"streams": streams, "output": 1}).scores()
+        assert not Circuit(ledger, {"streams": streams, "output": 1}).scores
     rows = lambda count: {"shape": [count, 1], "rows": [[[0, 1]]] * count}
     linear = {"operation": "Linear", "attributes": {"matrices": [rows(1), rows(2)]}, "inputs": [0, 0]}
     circuit = Circuit(ledger, {"streams": [streams[0], linear], "output": 1})
@@ -180,3 +180,63 @@ def test_a_damaged_circuit_is_told_by_the_kernel_and_by_the_search(damage, recal
     for tried in (search, lambda directory: replay(directory, [])):
         with pytest.raises((Unproved, Refused)):
             tried(other)
+
+
+def _one_state_by_number(circuit: dict, config: dict) -> None:
+    """Two states of the file, 1 and "1": no edge leaves the second, so no key is ever asked."""
+    for edge in circuit["promise"]["language"]["edges"]:
+        queries = [end for end in ("from", "to") if edge[end] == "queries"]
+        edge.update(dict.fromkeys(queries, 1 if edge["from"] == "queries" else "1"))
+
+
+def _alphabet_with_ids(circuit: dict, config: dict) -> None:
+    names = circuit["alphabet"]
+    circuit["alphabet"] = dict(zip(names, [1, 0, *range(2, len(names))], strict=True))
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (_one_state_by_number, "a state 1, whose name is no text"),
+        (_alphabet_with_ids, "the alphabet of circuit.json is no list of names"),
+        (lambda circuit, config: circuit["alphabet"].__setitem__(0, 0), "the alphabet of circuit.json is no list"),
+        (lambda circuit, config: config.update(pad_token_id=1), "pads with 1, which is a letter"),
+        (lambda circuit, config: config.update(pad_token_id=-1), "pads with -1, which is a letter"),
+    ],
+)
+def test_entries_that_another_reader_takes_otherwise_are_refused(recall, tmp_path, change, why):
+    files = {name: json.loads((recall / f"{name}.json").read_text()) for name in ("circuit", "config", "construction")}
+    change(files["circuit"], files["config"])
+    files["construction"]["promise"]["language"] = files["circuit"]["promise"]["language"]
+    with pytest.raises(Unproved, match=why):
+        read(copied(recall, tmp_path / "copy", **files))
+
+
+def test_texts_in_place_of_lists_of_numbers_are_refused(recall):
+    ledger = Ledger(Terms(read(recall).language), only_new)
+    constant = {"operation": "Constant", "attributes": {"values": "01"}, "inputs": []}
+    two = constant | {"attributes": {"values": [0, 1]}}
+    look = lambda table, symbols: {
+        "operation": "Lookup",
+        "attributes": {"table": table, "symbols": symbols},
+        "inputs": [0],
+    }
+    for streams, why in (
+        ([constant, two], "'01' is no list"),
+        ([two, look("01", True), two], "'01' is no list"),
+        ([two, look([0, 1], "no"), two], "symbols is 'no'"),
+    ):
+        with pytest.raises(Unproved, match=why):
+            Circuit(ledger, {"streams": streams, "output": len(streams) - 1})
+
+
+def test_metadata_that_safetensors_does_not_open_is_refused(recall, tmp_path):
+    raw = (recall / "model.safetensors").read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + length])
+    for told in ({"format": 1}, ["format"]):
+        changed = json.dumps(header | {"__metadata__": told}).encode()
+        place = copied(recall, tmp_path / "copy")
+        (place / "model.safetensors").write_bytes(len(changed).to_bytes(8, "little") + changed + raw[8 + length :])
+        with pytest.raises(Unproved, match="no texts by name"):
+            read(place)

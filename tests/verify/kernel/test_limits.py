@@ -127,9 +127,10 @@ def test_a_task_that_is_asked_behind_no_path_is_no_task(recall):
     mask = np.arange(checkpoint.language.tokens) == 0
     data = [(Edge(0, 0, mask, False)), *away]
     held = [
-        {"from": e.source, "to": e.target, "tokens": [[a, a] for a in np.flatnonzero(e.letters).tolist()]} for e in data
+        {"from": str(e.source), "to": str(e.target), "tokens": [[a, a] for a in np.flatnonzero(e.letters).tolist()]}
+        for e in data
     ]
-    language = {"tokens": len(mask), "start": 0, "edges": [edge | {"distinct": False} for edge in held]}
+    language = {"tokens": len(mask), "start": "0", "edges": [edge | {"distinct": False} for edge in held]}
     island = parse({"language": language, "length": 99})
     assert island.used.tolist() == mask.tolist() and island.states > len(island.edges) == 1
     with pytest.raises(Unproved, match="a text that asks 0: no claim of the kind 'asks'"):

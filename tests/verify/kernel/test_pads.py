@@ -22,12 +22,19 @@ Tensors = dict[str, torch.Tensor]
 EMBEDDING, NORM = "backbone.embeddings.weight", "backbone.layers.0.norm.weight"
 
 
-def lane_of_special_tokens(tensors: Tensors, pad: int) -> None:
+def lane_of_special_tokens(tensors: Tensors, pad: int, weight: float = 2.0**126) -> int:
     """A lane that is 0 for letters and 1 for the token of padding, whose norm overflows: 0 · ∞ is NaN."""
     rows = tensors[EMBEDDING]
     lane = int((rows[:pad] == 0).all(dim=0).nonzero()[0, 0])
     rows[pad] = 0
-    rows[pad, lane], tensors[NORM][lane] = 1, 2.0**126
+    rows[pad, lane], tensors[NORM][lane] = 1, weight
+    return lane
+
+
+def gates_of_padding(tensors: Tensors, pad: int) -> None:
+    """The norm holds, and all rows of in_proj, gates too, would overflow if no mask stood before them."""
+    lane = lane_of_special_tokens(tensors, pad, 2.0**100)
+    tensors["backbone.layers.0.mixer.in_proj.weight"][:, lane] = 2.0**100
 
 
 def steps_of_padding(tensors: Tensors, pad: int) -> None:
@@ -63,7 +70,7 @@ def padded(place: Path, letters: list[int], pad: int, pads: int) -> torch.Tensor
     return torch.cat(found)
 
 
-def forged(place: Path, change: Callable[[Tensors, int], None], **entries: object) -> int:
+def forged(place: Path, change: Callable[[Tensors, int], object], **entries: object) -> int:
     """The files of a checkpoint after a change of its weights and config.json; returns the id of padding."""
     config = json.loads((place / "config.json").read_text())
     tensors = load_file(place / "model.safetensors")
@@ -84,6 +91,15 @@ def test_a_special_token_that_overflows_where_it_pads_a_text_is_refused(arch: st
     assert padded(place, letters, pad, 1).isnan().any() and not padded(place, letters, pad, 0).isnan().any()
     for said in (checker_says(place), kernel_says(place)):
         assert "pads a text" in (said or "accepted")
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_what_stands_behind_the_mask_may_be_anything_where_a_text_is_padded(arch: str, tmp_path: Path) -> None:
+    place, letters = tmp_path / "c", [1, 5, 2, 8, 3, 11, 1]
+    MQAR(kappa=4, vocab=8, arch=arch).compiled().save(place)  # type: ignore[arg-type]
+    pad = forged(place, gates_of_padding)
+    assert torch.equal(padded(place, letters, pad, 3), padded(place, letters, pad, 0))
+    assert checker_says(place) is None and kernel_says(place) is None
 
 
 def test_steps_that_grow_where_a_text_is_padded_are_refused(tmp_path: Path) -> None:

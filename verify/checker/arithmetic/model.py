@@ -12,7 +12,7 @@ from verify.checker.arithmetic.mamba import mamba_block
 from verify.checker.arithmetic.mamba2 import mamba2_block
 from verify.checker.arithmetic.memories import joined
 from verify.checker.arithmetic.norms import normed
-from verify.checker.arithmetic.pads import check_gates, check_norms
+from verify.checker.arithmetic.pads import check_norms
 from verify.checker.arithmetic.sums import exact_sum
 from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
@@ -108,11 +108,7 @@ def _check_pads(world: World, config: dict, tensors: dict[str, Matrix], names: N
     rows = np.array([embedding.dense_row(i) for i in range(letters, embedding.shape[0])])
     of_lanes = {name: t for name, t in tensors.items() if "norm" in name and t.shape == (1, config["hidden_size"])}
     weights = {name: t.dense_row(0) + names.shift for name, t in of_lanes.items()}
-    most = check_norms(world.format, rows.reshape(-1, config["hidden_size"]), weights, config[names.epsilon])
-    if config["model_type"] == "mamba":
-        for name, t in tensors.items():
-            if name.endswith("in_proj.weight"):
-                check_gates(world.format, t.part(t.shape[0] // 2, t.shape[0] // 2), most, name)
+    check_norms(world.format, rows.reshape(-1, config["hidden_size"]), weights, config[names.epsilon])
 
 
 def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
