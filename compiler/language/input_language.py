@@ -206,17 +206,16 @@ class InputLanguage:
 
     @cached_property
     def _leaving(self) -> dict[str, list[tuple[int, Edge, list[int]]]]:
-        """Of each state the edges with tokens that leave it, by their numbers, each with its tokens in rising order."""
+        """`leaving` of each state that edges leave."""
         found: dict[str, list[tuple[int, Edge, list[int]]]] = {}
         for i, edge in enumerate(self.edges):
             if edge.tokens:
                 found.setdefault(edge.source, []).append((i, edge, sorted(edge.tokens)))
         return found
 
-    @cached_property
-    def _spent_from(self) -> frozenset[str]:
-        """The states of which an edge leads that uses up its tokens."""
-        return frozenset(edge.source for edge in self.edges if edge.distinct)
+    def leaving(self, state: str) -> list[tuple[int, Edge, list[int]]]:
+        """The edges with tokens that leave a state, by their numbers, each with its tokens in rising order."""
+        return self._leaving.get(state, [])
 
     @property
     def _beginning(self) -> Paths:
@@ -226,7 +225,7 @@ class InputLanguage:
         """For each token that may come next the paths that take it."""
         found: dict[int, set] = {}
         for state, used in paths:
-            for i, edge, tokens in self._leaving.get(state, ()):
+            for i, edge, tokens in self.leaving(state):
                 for token in tokens:
                     if not edge.distinct:
                         found.setdefault(token, set()).add((edge.target, used))
@@ -249,7 +248,7 @@ class InputLanguage:
             paths = frozenset(
                 (edge.target, used | {(i, token)} if edge.distinct else used)
                 for state, used in paths
-                for i, edge, _ in self._leaving.get(state, ())
+                for i, edge, _ in self.leaving(state)
                 if token in edge.tokens and not (edge.distinct and (i, token) in used)
             )
             if len(paths) > _MOST_PATHS:
@@ -267,17 +266,31 @@ class InputLanguage:
         return frozenset({self.asked, *nx.descendants(graph, self.asked)})
 
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
-        """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
+        """`count` random sequences of exactly this length: (count, length) int64.
 
-        ValueError when the paths run dry of tokens before that length, or when no sequence is as long.
+        At each step an edge is drawn, then a token of it, uniformly among those behind which the rest can follow.
+        ValueError where the language has no sequence of this length.
         """
+        from compiler.language.random_strings import RandomStrings  # it imports networkx
+
         count, length = integer(count, "count of sample", 0), integer(length, "length of sample", 0, self.max_length)
         if count * length > _MOST_DRAWN or count > _MOST_DRAWN:
             raise ValueError(
                 f"count of sample is {shown(count)} and its length {length}, and at most {_MOST_DRAWN} tokens are drawn"
             )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
-        return np.array([self._path(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
+        strings = RandomStrings(self, length)
+        return np.array([strings.draw(rng) for _ in range(count)], dtype=np.int64).reshape(count, length)
+
+    def longest(self, most: int) -> int:
+        """The length of its longest sequences of at most `most` tokens, as far as `sample` finds them."""
+        for length in range(min(integer(most, "most of longest", 0), self.max_length), 0, -1):
+            try:
+                self.sample(1, length, 0)
+            except ValueError:
+                continue
+            return length
+        return 0
 
     def walk(self, seed: int) -> Iterator[int]:
         """The tokens of one random walk, for as long as there is one, in constant memory; it is none of `sample`'s.
@@ -288,7 +301,7 @@ class InputLanguage:
         drawn: Iterator[tuple[int, int]] = iter(())
         while options := [
             (i, edge, free)
-            for i, edge, ids in self._leaving.get(state, [])
+            for i, edge, ids in self.leaving(state)
             if (free := [t for t in ids if (i, t) not in used] if edge.distinct else ids)
         ]:
             first, second = next(drawn, (None, 0))
@@ -301,26 +314,6 @@ class InputLanguage:
                 used.add((i, token))
             yield token
             state = edge.target
-
-    def _path(self, rng: np.random.Generator, length: int) -> list[int]:
-        state = self.start
-        used: set[tuple[int, int]] = set()  # (edge, token)
-        word: list[int] = []
-        for _ in range(length):
-            options = self._leaving.get(state, [])
-            if state in self._spent_from:
-                left = ((i, e, [t for t in ids if not (e.distinct and (i, t) in used)]) for i, e, ids in options)
-                options = [option for option in left if option[2]]
-            if not options:
-                raise ValueError(
-                    f"no sequence of length {length} could be drawn: after {len(word)} tokens no token may follow"
-                )
-            i, edge, free = options[rng.integers(len(options))]
-            token = free[rng.integers(len(free))]
-            used.add((i, token))
-            word.append(token)
-            state = edge.target
-        return word
 
 
 def length_said(length: int | None, unit: str = "tokens") -> str:
