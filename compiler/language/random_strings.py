@@ -94,7 +94,9 @@ class _Ahead:
         graph.add_node(language.start)
         ahead = {state: {state} | nx.descendants(graph, state) for state in graph}
         self.distinct = {
-            state: tuple(i for i, e in enumerate(language.edges) if e.tokens and e.distinct and e.source in ahead[state])
+            state: tuple(
+                i for i, e in enumerate(language.edges) if e.tokens and e.distinct and e.source in ahead[state]
+            )
             for state in graph
         }
         self._most = {state: self._bound(ahead[state]) for state in graph}

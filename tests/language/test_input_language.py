@@ -65,7 +65,9 @@ def test_samples_are_strings_of_the_language_where_it_has_any(language: InputLan
 
 def _loops(*edges: tuple[str, str, range, bool]) -> InputLanguage:
     letters = Alphabet.of(*(f"t{i}" for i in range(1200)))
-    return InputLanguage(letters, "A", tuple(Edge(a, b, frozenset(ids), once) for a, b, ids, once in edges), 1 << 16, "")
+    return InputLanguage(
+        letters, "A", tuple(Edge(a, b, frozenset(ids), once) for a, b, ids, once in edges), 1 << 16, ""
+    )
 
 
 TWO_LOOPS = (("A", "A", range(600), True), ("A", "A", range(600, 1200), True))
