@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import TypeAlias
 
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer, listed, shown, truth
+from compiler.language.arguments import instance, integer, listed, shown
+from compiler.language.edge import Edge
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
 EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many numbers exactly, so what counts is refused
@@ -26,28 +26,6 @@ _MOST_DRAWN = 1 << 24  # tokens of one sample
 _DRAWN_AT_ONCE = 1 << 12  # steps of a walk
 _MOST_SAID = 12  # tokens that a description names
 _MOST_PATHS = 1 << 17  # that are followed at a time
-
-
-@dataclass(frozen=True)
-class Edge:
-    """In state `source` a token of `tokens` may come and leads to `target`.
-
-    distinct: no token is taken twice along this edge in one sequence.
-    """
-
-    source: str
-    target: str
-    tokens: frozenset[int]
-    distinct: bool = False
-
-    def __post_init__(self) -> None:
-        for what, state in (("source", self.source), ("target", self.target)):
-            instance(state, str, f"the {what} of an edge", "the name of a state")
-        instance(self.tokens, frozenset, "the tokens of an edge", "a frozenset of token ids")
-        if set(map(type, self.tokens)) != {int}:  # one by one only where there is something to find
-            for token in self.tokens:
-                instance(token, Integral, "a token of an edge", "its id (InputLanguage.of takes names)")
-        truth(self.distinct, "distinct")
 
 
 @dataclass(frozen=True)
@@ -206,16 +184,12 @@ class InputLanguage:
 
     @cached_property
     def _leaving(self) -> dict[str, list[tuple[int, Edge, list[int]]]]:
-        """`leaving` of each state that edges leave."""
+        """Of each state the edges with tokens that leave it, by their numbers, each with its tokens in rising order."""
         found: dict[str, list[tuple[int, Edge, list[int]]]] = {}
         for i, edge in enumerate(self.edges):
             if edge.tokens:
                 found.setdefault(edge.source, []).append((i, edge, sorted(edge.tokens)))
         return found
-
-    def leaving(self, state: str) -> list[tuple[int, Edge, list[int]]]:
-        """The edges with tokens that leave a state, by their numbers, each with its tokens in rising order."""
-        return self._leaving.get(state, [])
 
     @property
     def _beginning(self) -> Paths:
@@ -225,7 +199,7 @@ class InputLanguage:
         """For each token that may come next the paths that take it."""
         found: dict[int, set] = {}
         for state, used in paths:
-            for i, edge, tokens in self.leaving(state):
+            for i, edge, tokens in self._leaving.get(state, ()):
                 for token in tokens:
                     if not edge.distinct:
                         found.setdefault(token, set()).add((edge.target, used))
@@ -248,7 +222,7 @@ class InputLanguage:
             paths = frozenset(
                 (edge.target, used | {(i, token)} if edge.distinct else used)
                 for state, used in paths
-                for i, edge, _ in self.leaving(state)
+                for i, edge, _ in self._leaving.get(state, ())
                 if token in edge.tokens and not (edge.distinct and (i, token) in used)
             )
             if len(paths) > _MOST_PATHS:
@@ -279,7 +253,7 @@ class InputLanguage:
                 f"count of sample is {shown(count)} and its length {length}, and at most {_MOST_DRAWN} tokens are drawn"
             )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
-        strings = RandomStrings(self, length)
+        strings = RandomStrings(self.start, self.edges, self._leaving, length)
         return np.array([strings.draw(rng) for _ in range(count)], dtype=np.int64).reshape(count, length)
 
     def longest(self, most: int) -> int:
@@ -301,7 +275,7 @@ class InputLanguage:
         drawn: Iterator[tuple[int, int]] = iter(())
         while options := [
             (i, edge, free)
-            for i, edge, ids in self.leaving(state)
+            for i, edge, ids in self._leaving.get(state, ())
             if (free := [t for t in ids if (i, t) not in used] if edge.distinct else ids)
         ]:
             first, second = next(drawn, (None, 0))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
 
-if TYPE_CHECKING:
-    from compiler.language.input_language import Edge, InputLanguage
+from compiler.language.edge import Edge
 
 _MOST_GIVEN_UP = 1 << 18  # tokens of one string that led nowhere
 _MOST_FOLLOWED = 1 << 22  # edges, in the search for a period
@@ -20,19 +19,22 @@ class RandomStrings:
 
     An edge goes on where some path behind it reaches the length. The tokens of an edge differ in nothing else, so that
     depends on its configuration alone. A path that cannot go on is gone back, and no such configuration entered again.
+    leaving: of each state the edges with tokens that leave it, by their numbers, each with its tokens in order.
     """
 
-    def __init__(self, language: InputLanguage, length: int):
-        self.language, self.length = language, length
-        self._spent_from = {edge.source for edge in language.edges if edge.distinct}
+    def __init__(
+        self, start: str, edges: Sequence[Edge], leaving: Mapping[str, list[tuple[int, Edge, list[int]]]], length: int
+    ):
+        self.start, self.edges, self.leaving, self.length = start, edges, leaving, length
+        self._spent_from = {edge.source for edge in edges if edge.distinct}
         self._dead: set[Configuration] = set()
         self._ahead: _Ahead | None = None  # most languages never need it
 
     def draw(self, rng: np.random.Generator) -> list[int]:
         """One string; ValueError where the language has none of this length, or none is found."""
-        state, given_up = self.language.start, 0
+        state, given_up = self.start, 0
         path: list[tuple[str, int, int]] = []  # (state, edge, token)
-        used: dict[int, set[int]] = {i: set() for i, edge in enumerate(self.language.edges) if edge.distinct}
+        used: dict[int, set[int]] = {i: set() for i, edge in enumerate(self.edges) if edge.distinct}
         while len(path) < self.length:
             step = self._step(rng, state, self.length - len(path), used)
             if step is not None:
@@ -40,12 +42,12 @@ class RandomStrings:
                 path.append((state, edge, token))
                 if edge in used:
                     used[edge].add(token)
-                state = self.language.edges[edge].target
+                state = self.edges[edge].target
                 continue
-            self._ahead = self._ahead or _Ahead(self.language)
+            self._ahead = self._ahead or _Ahead(self.start, self.edges)
             self._dead.add(self._configuration(state, self.length - len(path), used))
             given_up += 1
-            if not path or not self._ahead.may_follow(self.language.start, self.length):
+            if not path or not self._ahead.may_follow(self.start, self.length):
                 raise ValueError(f"no sequence of length {self.length} is in the input language")
             if given_up > _MOST_GIVEN_UP:
                 raise ValueError(
@@ -61,7 +63,7 @@ class RandomStrings:
         self, rng: np.random.Generator, state: str, left: int, used: dict[int, set[int]]
     ) -> tuple[int, int] | None:
         """A random (edge, token) behind which the rest may follow, for all that is known."""
-        options = self.language.leaving(state)
+        options = self.leaving.get(state, [])
         if state in self._spent_from:
             fresh = ((i, e, [t for t in ids if t not in used[i]] if e.distinct else ids) for i, e, ids in options)
             options = [option for option in fresh if option[2]]
@@ -88,15 +90,13 @@ class RandomStrings:
 class _Ahead:
     """Behind which states so many tokens may follow, for all that paths tell which may spend a token twice."""
 
-    def __init__(self, language: InputLanguage):
-        self._edges = [edge for edge in language.edges if edge.tokens]
+    def __init__(self, start: str, edges: Sequence[Edge]):
+        self._edges = [edge for edge in edges if edge.tokens]
         graph = nx.DiGraph((edge.source, edge.target) for edge in self._edges)
-        graph.add_node(language.start)
+        graph.add_node(start)
         ahead = {state: {state} | nx.descendants(graph, state) for state in graph}
         self.distinct = {
-            state: tuple(
-                i for i, e in enumerate(language.edges) if e.tokens and e.distinct and e.source in ahead[state]
-            )
+            state: tuple(i for i, e in enumerate(edges) if e.tokens and e.distinct and e.source in ahead[state])
             for state in graph
         }
         self._most = {state: self._bound(ahead[state]) for state in graph}
