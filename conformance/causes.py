@@ -238,6 +238,9 @@ _MISTAKES: dict[str, Change] = {
     "D u is left out": _without("D"),
     "D u is added twice": _with(("D",), lambda m: 2 * m),
     "the gate is left out": _without("z"),
+    "the gate acts before D u is added": lambda operands, case: (
+        operands | {"gate_before_skip": True} if {"D", "z"} <= operands.keys() else None
+    ),
     "the bias of Δ is left out": _without(*_BIAS),
     "the bias of Δ is added twice": _with(_BIAS, lambda m: 2 * m),
     "the softplus is left out": _without("delta_softplus", "dt_softplus"),

@@ -135,28 +135,32 @@ def _each(function: Any, values: np.ndarray) -> Numbers:
 
 def selective_scan(
     kind: Kind, u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, initial_state=None,
-    seq_idx=None,
+    seq_idx=None, gate_before_skip=False,
 ) -> dict[str, Numbers]:  # fmt: skip
     """The scan of Mamba: u, delta, z (b, d, l), A (d, n), B and C (b, n, l) or (b, g, n, l), D and delta_bias (d,),
-    initial_state (b, d, n), seq_idx (b, l) the number of the document that a position belongs to.
+    initial_state (b, d, n), or (documents, d, n) of those in the only row, seq_idx (b, l) the number of the document
+    that a position belongs to.
 
-    y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g).
+    y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g). gate_before_skip: y silu(z) + D u, as no right
+    scan has it and `causes` tries it.
     """
     grouped = lambda m: (m[:, None] if m.dim() == 3 else m).permute(0, 3, 1, 2)
     of: Any = lambda m: None if m is None else numbers(m, kind)
     y, last = _scan(
         kind, of(u.transpose(1, 2)), _steps(kind, of(delta.transpose(1, 2)), of(delta_bias), delta_softplus), of(A),
         of(grouped(B)), of(grouped(C)), of(D), None if z is None else of(z.transpose(1, 2)), of(initial_state), seq_idx,
+        gate_before_skip,
     )  # fmt: skip
     return {"y": y.transpose(0, 2, 1), "last_state": last}
 
 
 def ssd(
     kind: Kind, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False, dt_limit=None, initial_states=None,
-    seq_idx=None, chunk_size=None,
+    seq_idx=None, chunk_size=None, gate_before_skip=False,
 ) -> dict[str, Numbers]:  # fmt: skip
     """The scan of Mamba-2: x, z (b, l, h, p), dt (b, l, h), A (h,), B and C (b, l, g, n), D (h,) or (h, p), dt_bias
-    (h,), initial_states (b, h, p, n), seq_idx (b, l); dt_limit = (least, most) clamps the step after its softplus.
+    (h,), initial_states (b, h, p, n), or of each document of the only row, seq_idx (b, l); dt_limit = (least, most)
+    clamps the step after its softplus.
 
     y (b, l, h, p), last_state (b, h, p, n). Head i reads group i // (h/g); chunk_size changes nothing.
     """
@@ -169,9 +173,11 @@ def ssd(
         steps = _each(lambda s: max(s, least) if most is None else min(max(s, least), most), steps)
     if D is not None:
         D = (D if D.dim() == 2 else D[:, None].expand(heads, p)).reshape(-1)
-    initial = None if initial_states is None else of(initial_states).reshape(batch, heads * p, n)
+    initial = None if initial_states is None else of(initial_states).reshape(-1, heads * p, n)
     decay = of(A).repeat(p)[:, None]
-    y, last = _scan(kind, flat(x), steps.repeat(p, axis=2), decay, of(B), of(C), of(D), flat(z), initial, seq_idx)
+    y, last = _scan(
+        kind, flat(x), steps.repeat(p, axis=2), decay, of(B), of(C), of(D), flat(z), initial, seq_idx, gate_before_skip
+    )
     return {"y": y.reshape(batch, length, heads, p), "last_state": last.reshape(batch, heads, p, n)}
 
 
@@ -180,7 +186,7 @@ def _steps(kind: Kind, delta: Numbers, bias: Numbers | None, softplus: bool) -> 
     return _each(kind.softplus, delta) if softplus else delta
 
 
-def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Numbers]:
+def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip) -> tuple[Numbers, Numbers]:
     """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, g, n), A (d, n or 1).
     Channel i reads group i // (d/g).
     """
@@ -195,8 +201,10 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx) -> tuple[Numbers, Num
             if kind is Double:  # the same operations in the same order, in arrays of floats
                 decay, written, B, C, h = (m.astype(float) for m in (decay, written, B, C, h))
             y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
+        gate = 1 if z is None else _each(kind.silu, z)
+        y = y * gate if gate_before_skip else y
         y = y if D is None else y + D * u
-        y = y if z is None else y * _each(kind.silu, z)
+        y = y if gate_before_skip else y * gate
     return y, h
 
 
@@ -231,11 +239,12 @@ def _whole(values: Numbers) -> tuple[Numbers, int]:
 def _walked(decay, written, B, C, h, zero, seq_idx) -> tuple[Numbers, Numbers]:
     """h ← decay h + written B, y = C·h, one position after the other: written (b, l, d), B and C (b, l, g, n)."""
     y = np.empty(written.shape, dtype=written.dtype)
+    h, later = h[: len(written)], iter(h[len(written) :])
     of_each = written.shape[2] // B.shape[2]
     for t in range(written.shape[1]):
         if seq_idx is not None and t:
             begins = (seq_idx[:, t] != seq_idx[:, t - 1]).numpy()
-            h = np.where(begins[:, None, None], zero, h)
+            h = np.where(begins[:, None, None], next(later, zero), h) if begins.any() else h
         h = decay[:, t] * h + written[:, t, :, None] * B[:, t].repeat(of_each, axis=1)
         terms = h * C[:, t].repeat(of_each, axis=1)
         # Floats one after the other: along a last axis numpy adds them in pairs.
@@ -293,7 +302,8 @@ def delta_rule(
     kind: Any, q, k, v, g, beta, initial_state=None, use_qk_l2norm_in_kernel=False, seq_idx=None
 ) -> dict[str, Numbers]:
     """The gated delta rule: q, k (b, l, n, d_k), v (b, l, h, d_v), g and beta (b, l, h), initial_state
-    (b, h, d_k, d_v), seq_idx (b, l); with the flag q and k are divided by the root of their sum of squares + 1e-6.
+    (b, h, d_k, d_v), or of each document of the only row, seq_idx (b, l); with the flag q and k are divided by the root
+    of their sum of squares + 1e-6.
 
     S ← exp(g)·S, then S ← S + β k (v − Sᵀk)ᵀ, y = Sᵀq/√d_k (b, l, h, d_v), last_state S. Head i reads q and k of head
     i // (h/n).
@@ -320,9 +330,10 @@ def _written(zero, begins, queries, keys, values, decays, betas, state) -> tuple
     position begins a document. OverflowError where whole numbers of 64 bits might not do.
     """
     y = np.empty(values.shape, dtype=values.dtype)
+    state, later = state[: len(values)], iter(state[len(values) :])
     for t in range(values.shape[1]):
-        if t and begins is not None:
-            state = np.where(begins[:, t - 1, None, None, None], zero, state)
+        if begins is not None and t and begins[:, t - 1].any():
+            state = np.where(begins[:, t - 1, None, None, None], next(later, zero), state)
         state = decays[:, t, :, None, None] * state
         if state.dtype == np.int64:
             _check_room(state, keys[:, t], queries[:, t], values[:, t], betas[:, t])

@@ -13,11 +13,12 @@ from conformance.cases import cases
 from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
+from conformance.cases.states import AFTER_A_STATE, of_each_document
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
-from conformance.kernel import TIME_AXIS, Kernel, Lacks, Overwritten
-from conformance.loader import Case
+from conformance.kernel import STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
+from conformance.loader import Case, ends_of_documents
 from conformance.stages import STAGES
 
 Status = Literal["passed", "failed", "failed to run", "skipped"]
@@ -72,6 +73,7 @@ class Why:
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
+    kernel = told(kernel)
     found: list[Ran] = []
     basic = [case for op in kernel.operations() for case in cases(op, full)]
     for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
@@ -83,6 +85,24 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
         yield from (run(kernel, case) for case in crossed_cases(op, lacking, lengths))
         yield from (run(kernel, case) for case in ordinary_cases(op, lacking, lengths))
         yield from (run(kernel, case) for case in layer_cases(op, lacking, lengths))
+
+
+def told(kernel: Kernel) -> Kernel:
+    """With what it takes for initial states beside offsets alone: one of each document, or that of the first. Which of
+    them is read off one case, in which the one is wrong where the other is right; of two that are wrong, the nearer.
+    """
+    if not (kernel.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
+        return kernel
+    case = next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
+    one, each = replace(kernel, states="one"), replace(kernel, states="each")
+    return min((one, each), key=lambda tried: _how_wrong(judged(tried, case)))
+
+
+def _how_wrong(finding: Finding) -> tuple[int, int]:
+    """Right comes before what can be compared, that before what cannot, and all of it before what did not run."""
+    if finding.status == "failed":
+        return (1, finding.wrong) if finding.of else (2, 0)
+    return (0, 0) if finding.status == "passed" else (3, 0)
 
 
 def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
@@ -126,6 +146,7 @@ def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
 
 def run(kernel: Kernel, case: Case) -> Ran:
     """One case on a kernel."""
+    case = of_each_document(case) if kernel.states == "each" and kernel.offsets_alone else case
     finding = Finding(case.stage, case.name, "failed", asks=case.asks)
     try:
         results = kernel.run(case)
@@ -133,7 +154,7 @@ def run(kernel: Kernel, case: Case) -> Ran:
         return Ran(case, replace(finding, status="skipped", says=str(lack)))
     except NotImplementedError as error:
         return Ran(case, replace(finding, status="skipped", says=sentence(error)))
-    except Overwritten as error:
+    except Misbehaved as error:
         return Ran(case, replace(finding, says=str(error)))
     except KeyboardInterrupt:
         raise
@@ -149,8 +170,8 @@ def run(kernel: Kernel, case: Case) -> Ran:
         if case.stage == "last state" and "last_state" not in results:
             return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))
         return Ran(case, replace(finding, status="passed"), results)
-    position, says = _first(case, wrong, results)
-    finding = replace(finding, says=says, position=position, near=near(case, position))
+    (row, position), says = _first(case, wrong, results)
+    finding = replace(finding, says=says, position=position, near=near(case, position, row))
     return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
 
 
@@ -166,30 +187,33 @@ def sentence(error: BaseException) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
 
 
-def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[int | None, str]:
-    """The first wrong position and a sentence with the value there."""
+def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[tuple[int, int | None], str]:
+    """The row and place of the first wrong position, and a sentence with the value there."""
     if not wrong["y"].any():
         name = next(name for name, places in wrong.items() if places.any())
         at = tuple(torch.nonzero(wrong[name])[0].tolist())
         given, wanted = _value(results[name], at), _value(case.expected[name], at)
-        return None, f"y is right, {name}{list(at)} is {given}, not {wanted}"
+        return (0, None), f"y is right, {name}{list(at)} is {given}, not {wanted}"
     axis = TIME_AXIS[case.op]
     places = torch.nonzero(wrong["y"])
     at = tuple(places[places[:, axis].argmin()].tolist())
-    return at[axis], f"y{list(at)} is {_value(results['y'], at)}, not {_value(case.expected['y'], at)}"
+    return (at[0], at[axis]), f"y{list(at)} is {_value(results['y'], at)}, not {_value(case.expected['y'], at)}"
 
 
 def _value(tensor: Tensor, at: tuple[int, ...]) -> str:
     return f"{float(tensor[at]):.9g}"
 
 
-def near(case: Case, position: int | None) -> str:
-    """A position against the last border at or before it."""
+def near(case: Case, position: int | None, row: int = 0) -> str:
+    """A position of a row against the last border at or before it."""
     if position is None:
         return "at the end"
     if position == 0:
         return "at the first position"
-    found = [(place, what) for what, places in case.borders.items() for place in places if place <= position]
+    borders = dict(case.borders)
+    if "seq_idx" in case.inputs:
+        borders["document"] = ends_of_documents(case.inputs["seq_idx"][row])[:-1]
+    found = [(place, what) for what, places in borders.items() for place in places if place <= position]
     if found:
         place, what = max(found)
         behind = f"{position - place} after" if position > place else "at"

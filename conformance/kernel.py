@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from compiler.own_file import module_of
-from conformance.layouts import is_clean_beside, laid_out
+from conformance.layouts import BESIDE, is_clean_beside, laid_out
 from conformance.loader import Case
 
 STATE_IN = {
@@ -38,7 +38,11 @@ SIGNATURES = {
     "delta_rule": "q, k, v, g, beta, chunk_size, initial_state, cu_seqlens, use_qk_l2norm_in_kernel, "
     "output_final_state",
 }
-_CASES = {"step": ("selective_scan", "ssd"), "channel step": ("selective_scan",), "head step": ("ssd",)}
+_CASES = {
+    "step": ("selective_scan", "ssd"),
+    "channel step": ("selective_scan",),
+    "head step": ("selective_scan", "ssd"),
+}
 OPERATIONS = (*SIGNATURES, "channel step", "head step")
 TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
 
@@ -47,8 +51,8 @@ class Lacks(Exception):
     """The kernel has no argument for what a case needs; the message says which."""
 
 
-class Overwritten(Exception):
-    """The kernel has written into an operand; the message says which."""
+class Misbehaved(Exception):
+    """The kernel has written where nobody may, or handed on no state; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,12 @@ class Kernel:
     """A function under test.
 
     op: one of `OPERATIONS`; a step takes one position and is run on the cases of the scans: "channel step" has a state
-        (b, d, n), "head step" (b, h, p, n), "step" takes either.
+        (b, d, n), "head step" (b, h, p, n), "step" takes either. Where B and C have groups, or a step takes heads
+        alone, a case of the scan is one of heads whose channels have steps and decays of their own.
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
     device: where the operands are put; results are brought back.
+    states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
+        each document. `conformance.documents.told` tries both.
     """
 
     name: str
@@ -66,6 +73,7 @@ class Kernel:
     call: Callable[..., Any]
     accepts: frozenset[str]
     device: str = "cpu"
+    states: Literal["one", "each"] = "one"
 
     def operations(self) -> tuple[str, ...]:
         """The operations whose cases it is run on."""
@@ -75,6 +83,11 @@ class Kernel:
     def is_step(self) -> bool:
         """Whether it takes one position at a time."""
         return self.op in _CASES
+
+    @property
+    def offsets_alone(self) -> bool:
+        """Whether it is told by offsets alone where documents are."""
+        return OFFSETS in self.accepts and "seq_idx" not in self.accepts
 
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
@@ -129,15 +142,15 @@ class Kernel:
         documents too gets both, as those of mamba_ssm do; of several rows it gets the numbers alone.
         """
         ids = inputs["seq_idx"]
-        if len(ids) > 1 and "seq_idx" not in self.accepts:
+        if len(ids) > 1 and self.offsets_alone:
             raise Lacks("it takes no batch of several rows beside cu_seqlens")
-        if STATE_IN[self.op] in inputs and "seq_idx" not in self.accepts:
-            raise Lacks("it takes no single initial state beside cu_seqlens")
         kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or "seq_idx" in self.accepts}
         if len(ids) > 1:
             return kept
         begins = (ids[0, 1:] != ids[0, :-1]).nonzero().flatten() + 1
         ends = [begins.new_zeros(1), begins, begins.new_tensor([ids.shape[1]])]
+        if self.offsets_alone and (state := kept.get(STATE_IN[self.op])) is not None:
+            kept[STATE_IN[self.op]] = _with_room(state, len(begins) + 1)
         return kept | {OFFSETS: torch.cat(ends).to(torch.int32)}
 
     def _in_pieces(self, case: Case, inputs: Mapping[str, Tensor], cuts: Sequence[int]) -> dict[str, Tensor]:
@@ -155,8 +168,10 @@ class Kernel:
             if found.get("last_state") is None:
                 raise Lacks("it returns no last state")
             state = found["last_state"]
+            if not isinstance(state, Tensor):
+                raise Misbehaved(f"last_state is of type {type(state).__name__}, but must be a tensor.")
             pieces.append(found["y"])
-        return {"y": torch.cat(pieces, dim=axis), "last_state": found["last_state"]}
+        return {"y": _joined(torch.cat, pieces, axis), "last_state": state}
 
     def _stepped(self, case: Case, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The sequence one position at a time; the state is updated in place."""
@@ -166,27 +181,83 @@ class Kernel:
             raise Lacks(f"a step takes no {'seq_idx' if 'seq_idx' in inputs else 'dt_limit'}")
         state: Any = None
         ys = []
+        by_head = case.op == "selective_scan" and (self.op == "head step" or inputs["B"].dim() == 4)
+        if by_head and self.op == "channel step":
+            raise Lacks("it takes no groups without heads")
         for t in range(length):
             state, arguments = (_scan_step if case.op == "selective_scan" else _ssd_step)(case, inputs, t, state)
+            if by_head:
+                state, arguments = _in_heads(inputs, state, arguments)
             self._check_accepted(
                 [name for name, value in arguments.items() if value is not None and value is not False]
             )
             given = laid_out("step", case, {k: value for k, value in arguments.items() if k in self.accepts})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
+            by_name = {"state": state} if "state" in self.accepts else {}
             with _untouched(given):
-                ys.append(self.call(state, **given))
+                ys.append(self.call(**by_name, **given) if by_name else self.call(state, **given))
             if not is_clean_beside(state):
-                raise Overwritten("it writes beside its state")
-        return {"y": torch.stack(ys, dim=axis), "last_state": state}
+                raise Misbehaved("it writes beside its state")
+        y = _joined(torch.stack, ys, axis)
+        return _in_channels(y, state) if by_head else {"y": y, "last_state": state}
+
+
+def _in_heads(
+    inputs: Mapping[str, Tensor], state: Tensor, arguments: Mapping[str, Any]
+) -> tuple[Tensor, dict[str, Any]]:
+    """A step of channels as one of heads, each of as few channels of one group as it can have, but more than one."""
+    channels, groups = inputs["A"].shape[0], inputs["B"].shape[1] if inputs["B"].dim() == 4 else 1
+    of_group = channels // groups
+    p = next((p for p in range(2, of_group + 1) if of_group % p == 0), 1)
+    split: Any = lambda m, axis: m if m is None else m.unflatten(axis, (channels // p, p))
+    found = {name: split(arguments[name], axis) for name, axis in (("x", 1), ("dt", 1), ("z", 1), ("A", 0), ("D", 0))}
+    found["dt_bias"] = split(arguments["dt_bias"], 0)
+    found |= {name: m[:, None] if m.dim() == 2 else m for name, m in arguments.items() if name in ("B", "C")}
+    own = split(state, 1).clone() if state.dim() == 3 else state  # no view: what lies beside one is looked at
+    return own, {**arguments, **found}
+
+
+def _in_channels(y: Any, state: Tensor) -> dict[str, Any]:
+    """The results of heads, y (b, h, p, …) of all positions, as those of channels."""
+    if not _is_dense(y):
+        return {"y": y, "last_state": state}
+    batch, heads, p, _ = state.shape
+    if y.dim() != 4 or (y.shape[0], y.shape[1], y.shape[3]) != (batch, heads, p):
+        raise Misbehaved(f"y has shape {(*y.shape[:2], *y.shape[3:])}, but must have {(batch, heads, p)}.")
+    return {"y": y.movedim(2, -1).flatten(1, 2), "last_state": state.flatten(1, 2)}
+
+
+def _is_dense(m: Any) -> bool:
+    return isinstance(m, Tensor) and not m.is_nested and m.layout == torch.strided
+
+
+def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> Any:
+    """The pieces as one result; or the first that is no dense tensor, which is then told as what it is."""
+    other = [m for m in pieces if not _is_dense(m)]
+    return other[0] if other else join(pieces, axis)
+
+
+def _with_room(states: Tensor, documents: int) -> Tensor:
+    """One state, behind which there is room for those of the other documents: a kernel that looks for one of each
+    document finds NaN, and no memory of others.
+    """
+    room = states.new_full((max(documents, len(states)), *states.shape[1:]), BESIDE)
+    room[: len(states)] = states
+    return room[: len(states)]
 
 
 @contextmanager
 def _untouched(given: Mapping[str, Any]) -> Iterator[None]:
-    """Raises Overwritten where a tensor is not at the end what it was at the beginning."""
-    before = {name: m.clone() for name, m in given.items() if isinstance(m, Tensor)}
+    """Raises Misbehaved where a tensor, or what it is a view of, is not at the end what it was at the beginning."""
+    tensors = {name: m for name, m in given.items() if isinstance(m, Tensor)}
+    before = {name: m.clone() for name, m in tensors.items()}
+    around = {id(base): base.clone() for m in tensors.values() if (base := m._base) is not None}
     yield
     if changed := [name for name, m in before.items() if not _is_same(m, given[name])]:
-        raise Overwritten(f"it writes into its operand {', '.join(changed)}")
+        raise Misbehaved(f"it writes into its operand {', '.join(changed)}")
+    beside = [name for name, m in tensors.items() if m._base is not None and not _is_same(around[id(m._base)], m._base)]
+    if beside:
+        raise Misbehaved(f"it writes beside its operand {', '.join(beside)}")
 
 
 def _is_same(before: Tensor, after: Tensor) -> bool:
@@ -213,8 +284,6 @@ def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
 
 
 def _scan_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
-    if inputs["B"].dim() == 4:
-        raise Lacks("it takes no groups without heads")
     if state is None:
         batch, channels = inputs["u"].shape[:2]
         state = inputs.get("initial_state", inputs["A"].new_zeros(batch, channels, inputs["A"].shape[1]))
@@ -251,9 +320,25 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
 
     Raises ValueError where they are those of no operation.
     """
-    accepts = frozenset(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
     name = name or getattr(function, "__name__", "kernel")
-    return Kernel(name, op or _operation(name, accepts), function, accepts, device)
+    accepts = frozenset(parameters)
+    by_place = [each for each in parameters.values() if each.kind is each.POSITIONAL_ONLY]
+    call = _by_place(function, by_place) if by_place else function
+    return Kernel(name, op or _operation(name, accepts), call, accepts, device)
+
+
+def _by_place(function: Callable[..., Any], places: Sequence[inspect.Parameter]) -> Callable[..., Any]:
+    """A function some of whose arguments have no names to be given by. What is not given is what it is by default."""
+
+    def call(**given: Any) -> Any:
+        missing = [each.name for each in places if each.name not in given and each.default is each.empty]
+        if missing:
+            raise TypeError(f"it needs {', '.join(missing)}")
+        by_place = [given.pop(each.name, each.default) for each in places]
+        return function(*by_place, **given)
+
+    return call
 
 
 def _operation(name: str, names: frozenset[str]) -> str:

@@ -39,7 +39,7 @@ class Case:
     expected:  float64 tensors by name: "y", and "last_state" where it is asked for; "document_states" (documents, …)
                where documents are packed into one row: the state at the end of each.
     tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.
-    borders:   positions where something ends or begins, by what it is ("chunk", "cut", "document").
+    borders:   positions where something ends or begins, by what it is ("chunk", "cut", "document": those of row 0).
     """
 
     op: str
@@ -96,6 +96,11 @@ class Case:
             seen = (expected == 0) | (result.dtype == torch.float64)
             right |= seen & ((found - expected).abs() <= beside * expected.abs().max())
         return ~right
+
+
+def ends_of_documents(numbers: Tensor) -> list[int]:
+    """Where each document of a row ends, by the numbers (l,) of the documents that positions belong to."""
+    return [*((numbers[1:] != numbers[:-1]).nonzero().flatten() + 1).tolist(), len(numbers)]
 
 
 _GROUPS = ("inputs", "expected", "tolerance")

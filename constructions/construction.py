@@ -87,7 +87,9 @@ class CircuitFamily(ABC):
     def check_lengths(self, promised: int) -> None:
         """ValueError where the tasks have longer sequences than the promise covers."""
         longest = self.longest_sequence()
-        at_least("max_length", promised, longest, f"{self.title()} is run on sequences of {longest} tokens")
+        own = getattr(self, "length", None)
+        given = f"with length = {own} " if type(own) is int else ""
+        at_least("max_length", promised, longest, f"{given}{self.title()} is run on sequences of {longest} tokens")
 
     @abstractmethod
     def bound(self) -> dict[str, int]:

@@ -203,6 +203,7 @@ def test_sequences_beyond_the_promise_are_refused(tmp_path: Path, capsys: pytest
     assert run("mqar", "--max-length", "50", "--out", str(tmp_path / "checkpoint")) == 2
     said = capsys.readouterr().err
     assert "max_length = 50 is too small" in said and "smallest max_length that works is 100" in said
+    assert "because with length = 0 mqar is run on sequences of 100 tokens" in said, "what makes them so long"
 
 
 def test_an_occupied_out_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

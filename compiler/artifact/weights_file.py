@@ -14,6 +14,7 @@ from torch import Tensor
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import WEIGHTS, file_bytes
+from compiler.artifact.json_files import strict_value
 from compiler.artifact.plain_files import check_plain
 
 _LENGTH = 8  # bytes in front of the header
@@ -23,7 +24,9 @@ _LONGEST_HEADER = 100_000_000  # bytes, as the format has it
 def read_tensors(weights: Path) -> dict[str, Tensor]:
     """Every tensor of the file; CheckpointError where it is none of ours."""
     try:
-        return load_file(weights)
+        tensors = load_file(weights)
+        _check_once(weights)
+        return tensors
     except (SafetensorError, OSError, MemoryError, ValueError, KeyError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file of ours: {_fault(weights)}.") from reason
 
@@ -32,7 +35,9 @@ def read_metadata(weights: Path) -> dict[str, str] | None:
     """The entry of the header that is no tensor; CheckpointError where the file is none of ours."""
     try:
         with safe_open(weights, framework="pt") as file:
-            return file.metadata()
+            metadata = file.metadata()
+        _check_once(weights)
+        return metadata
     except (SafetensorError, OSError, MemoryError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
 
@@ -48,9 +53,22 @@ def read_shapes(weights: Path) -> dict[str, tuple[int, ...]]:
                 if part.get_dtype() != "F32":
                     raise CheckpointError(f"{WEIGHTS} has {name:.60} of dtype {part.get_dtype()}, expected F32.")
                 shapes[name] = tuple(part.get_shape())
+        _check_once(weights)
     except (SafetensorError, OSError, MemoryError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
     return shapes
+
+
+def _check_once(weights: Path) -> None:
+    """CheckpointError where the header names a tensor twice: the library reads it, and others take the other one."""
+    with weights.open("rb") as file:
+        header = file.read(int.from_bytes(file.read(_LENGTH), "little"))
+    try:
+        strict_value(header.decode("utf-8"))
+    except (ValueError, RecursionError) as reason:
+        raise CheckpointError(
+            f"{weights} is not a safetensors file of ours: its header is refused: {reason}."
+        ) from reason
 
 
 def _fault(weights: Path) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import TypeAlias
 
 import numpy as np
 
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import instance, integer, listed, shown, truth
+from compiler.language.arguments import instance, integer, listed, shown
+from compiler.language.edge import Edge
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
 EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many numbers exactly, so what counts is refused
@@ -26,28 +26,6 @@ _MOST_DRAWN = 1 << 24  # tokens of one sample
 _DRAWN_AT_ONCE = 1 << 12  # steps of a walk
 _MOST_SAID = 12  # tokens that a description names
 _MOST_PATHS = 1 << 17  # that are followed at a time
-
-
-@dataclass(frozen=True)
-class Edge:
-    """In state `source` a token of `tokens` may come and leads to `target`.
-
-    distinct: no token is taken twice along this edge in one sequence.
-    """
-
-    source: str
-    target: str
-    tokens: frozenset[int]
-    distinct: bool = False
-
-    def __post_init__(self) -> None:
-        for what, state in (("source", self.source), ("target", self.target)):
-            instance(state, str, f"the {what} of an edge", "the name of a state")
-        instance(self.tokens, frozenset, "the tokens of an edge", "a frozenset of token ids")
-        if set(map(type, self.tokens)) != {int}:  # one by one only where there is something to find
-            for token in self.tokens:
-                instance(token, Integral, "a token of an edge", "its id (InputLanguage.of takes names)")
-        truth(self.distinct, "distinct")
 
 
 @dataclass(frozen=True)
@@ -213,11 +191,6 @@ class InputLanguage:
                 found.setdefault(edge.source, []).append((i, edge, sorted(edge.tokens)))
         return found
 
-    @cached_property
-    def _spent_from(self) -> frozenset[str]:
-        """The states of which an edge leads that uses up its tokens."""
-        return frozenset(edge.source for edge in self.edges if edge.distinct)
-
     @property
     def _beginning(self) -> Paths:
         return frozenset({(self.start, frozenset())})
@@ -267,17 +240,31 @@ class InputLanguage:
         return frozenset({self.asked, *nx.descendants(graph, self.asked)})
 
     def sample(self, count: int, length: int, seed: int) -> np.ndarray:
-        """`count` random walks of exactly this length: (count, length) int64; edges and tokens drawn uniformly.
+        """`count` random sequences of exactly this length: (count, length) int64.
 
-        ValueError when the paths run dry of tokens before that length, or when no sequence is as long.
+        At each step an edge is drawn, then a token of it, uniformly among those behind which the rest can follow.
+        ValueError where the language has no sequence of this length.
         """
+        from compiler.language.random_strings import RandomStrings  # it imports networkx
+
         count, length = integer(count, "count of sample", 0), integer(length, "length of sample", 0, self.max_length)
         if count * length > _MOST_DRAWN or count > _MOST_DRAWN:
             raise ValueError(
                 f"count of sample is {shown(count)} and its length {length}, and at most {_MOST_DRAWN} tokens are drawn"
             )
         rng = np.random.default_rng(integer(seed, "seed of sample", 0))
-        return np.array([self._path(rng, length) for _ in range(count)], dtype=np.int64).reshape(count, length)
+        strings = RandomStrings(self.start, self.edges, self._leaving, length)
+        return np.array([strings.draw(rng) for _ in range(count)], dtype=np.int64).reshape(count, length)
+
+    def longest(self, most: int) -> int:
+        """The length of its longest sequences of at most `most` tokens, as far as `sample` finds them."""
+        for length in range(min(integer(most, "most of longest", 0), self.max_length), 0, -1):
+            try:
+                self.sample(1, length, 0)
+            except ValueError:
+                continue
+            return length
+        return 0
 
     def walk(self, seed: int) -> Iterator[int]:
         """The tokens of one random walk, for as long as there is one, in constant memory; it is none of `sample`'s.
@@ -288,7 +275,7 @@ class InputLanguage:
         drawn: Iterator[tuple[int, int]] = iter(())
         while options := [
             (i, edge, free)
-            for i, edge, ids in self._leaving.get(state, [])
+            for i, edge, ids in self._leaving.get(state, ())
             if (free := [t for t in ids if (i, t) not in used] if edge.distinct else ids)
         ]:
             first, second = next(drawn, (None, 0))
@@ -301,26 +288,6 @@ class InputLanguage:
                 used.add((i, token))
             yield token
             state = edge.target
-
-    def _path(self, rng: np.random.Generator, length: int) -> list[int]:
-        state = self.start
-        used: set[tuple[int, int]] = set()  # (edge, token)
-        word: list[int] = []
-        for _ in range(length):
-            options = self._leaving.get(state, [])
-            if state in self._spent_from:
-                left = ((i, e, [t for t in ids if not (e.distinct and (i, t) in used)]) for i, e, ids in options)
-                options = [option for option in left if option[2]]
-            if not options:
-                raise ValueError(
-                    f"no sequence of length {length} could be drawn: after {len(word)} tokens no token may follow"
-                )
-            i, edge, free = options[rng.integers(len(options))]
-            token = free[rng.integers(len(free))]
-            used.add((i, token))
-            word.append(token)
-            state = edge.target
-        return word
 
 
 def length_said(length: int | None, unit: str = "tokens") -> str:

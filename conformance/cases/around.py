@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from conformance.cases.curves import GATES, ULP, UNITS, half_a_unit
 from conformance.cases.draw import BF16, Draw, case, name_of
+from conformance.cases.row import NEIGHBOURS
 from conformance.loader import Case
 
 
@@ -39,6 +39,9 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("continuation", "odd cuts", "a window handed from piece to piece", 21, cuts=cuts, last=True, batch=2)
     documents = {65796: 5, 260: 2, 4: 1, 0: 12}
     yield _conv("packed", "documents", "taps never reach into the document before", 20, documents=documents)
+    near = dict(zip(NEIGHBOURS, (5, 2, 1, 4, 3, 5), strict=True))
+    asks = "numbers are compared as int32: bfloat16, float16 and float32 take neighbours for one"
+    yield _conv("packed", "large numbers that are neighbours", asks, 20, documents=near)
     yield _conv("precision", "wide inputs", "all bits of an input of 12", 7, wide="x")
     yield _conv("precision", "wide taps", "all bits of a tap of 12", 7, wide="weight")
     yield _conv("precision", "wide bias", "all bits of a bias of 12", 7, bias=True, wide="bias")
@@ -113,8 +116,7 @@ def _conv(
         ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
     options: dict[str, Any] = {"activation": activation if silu else None} | ({"cuts": cuts} if cuts else {})
-    borders = {"cut": cuts or [], "document": list(accumulate((documents or {}).values()))[:-1], "window": [taps - 1]}
-    found = {what: places for what, places in borders.items() if places}
+    found = {"window": [taps - 1]} if taps > 1 else {}
     return case(
         "conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype, relative=near,
         absolute=2.0**-24 if near else 0.0,

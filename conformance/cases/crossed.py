@@ -12,7 +12,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -100,8 +99,8 @@ def _option(name: str, value: Any) -> Option:
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """What is crossed; the first value of a factor is what every kernel takes."""
     common: Factors = {"length": lengths, "dtype": [*DTYPES], "batch": [1, 2], "views": [False, True, "mixed"]}
+    start = ["nothing", "state", "pieces", "documents", "state and documents"]
     if op == "delta_rule":
-        start = ["nothing", "state", "pieces", "documents"]
         own: Factors = {"length": DELTA_LENGTHS, "start": start, "normed": [False, True], "last state": [False, True]}
         return common | own | {"spread": [1, 2, 3], "sizes": _SIZES[op], "chunk": [64, 16, 128]}
     if op == "norm":
@@ -113,10 +112,8 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
             "sizes": [16],
         }
     if op == "conv":
-        start = ["nothing", "state", "pieces", "documents"]
-        more: Factors = {"start": start, "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
+        more: Factors = {"start": start[:-1], "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
         return common | more | {"activation": [None, "silu", "swish"], "last state": [False, True]}
-    start = ["nothing", "state", "pieces", "documents", "state and documents"]
     found: Factors = common | {"start": start, "last state": [False, True], "sizes": _SIZES[op]}
     found |= {name: [False, True] for name in ("D", "z", "bias", "softplus")} | {"groups": [1, 2]}
     if op == "ssd":
@@ -216,13 +213,10 @@ def crossing(
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
     options |= {"cuts": cuts} if cuts else {}
     options |= {"views": row["views"]} if row["views"] else {}
-    borders = {"cut": cuts, "document": list(accumulate(documents[0]))[:-1] if documents else []}
-    if "chunk" in row:
-        borders["chunk"] = list(range(row["chunk"], row["length"], row["chunk"]))
     name = called(row)
     return case(
         op, "crossing", name, f"these together: {name}", inputs, options, last_state=row["last state"],
-        borders={what: places for what, places in borders.items() if places}, dtype=DTYPES[row["dtype"]],
+        dtype=DTYPES[row["dtype"]],
         documents=documents[0] if documents and row["batch"] == 1 and op != "conv" else (), **more,
     )  # fmt: skip
 
@@ -265,7 +259,7 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
         z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row["z"] else None,
         bias=bias,
         initial=unit * draw.integers((row["batch"], *sizes, columns), 1000 if wide else 20)
-        if row["start"] in ("state", "pieces", "state and documents")
+        if row["start"] in _AFTER_A_STATE
         else None,
     )
     if row["D"] == "of channels":
@@ -314,7 +308,7 @@ def _delta(op: str, row: Mapping[str, Any]) -> Case:
         delta.Row(
             stage="crossing", name=name, asks=f"these together: {name}", length=row["length"], heads=heads, keys=keys,
             values=values, spread=row["spread"], batch=row["batch"], beta=delta.ANY, g=delta.RARELY,
-            normed=row["normed"], initial=20 if row["start"] in ("state", "pieces") else 0, cuts=tuple(_cuts(row)),
+            normed=row["normed"], initial=20 if row["start"] in _AFTER_A_STATE else 0, cuts=tuple(_cuts(row)),
             documents=tuple(documents[0]) if documents else (), chunk=row["chunk"], last=row["last state"],
             dtype=DTYPES[row["dtype"]], views=row["views"],
         )
@@ -355,5 +349,6 @@ def options_of(case: Case) -> frozenset[Option]:
     return frozenset(found.items())
 
 
+_AFTER_A_STATE = ("state", "pieces", "state and documents")
 _STATES = {"initial_state", "initial_states"}
 _BIASES = {"delta_bias", "dt_bias", "bias"}

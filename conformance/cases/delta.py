@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP, UNITS
 from conformance.cases.draw import BF16, Draw, case, name_of
+from conformance.cases.states import AFTER_A_STATE
 from conformance.loader import Case
 
 KEEP, ERASE = 0.0, -256.0
@@ -184,6 +184,10 @@ ROWS = (
         *(), stage="packed", name="three documents", asks="a document begins with an empty state", length=80,
         documents=(7, 64, 9), beta=ANY, places=4,
     ),
+    Row(
+        *(), stage="packed", name=AFTER_A_STATE, asks="the initial state is that of the first document", length=80,
+        documents=(7, 64, 9), beta=ANY, places=2, initial=25, last=True,
+    ),
     Row(stage="precision", name="wide q", asks="all bits of q", length=3, places=1, wide="q"),
     Row(stage="precision", name="wide k", asks="all bits of k", length=1, places=1, wide="k"),
     Row(stage="precision", name="wide β", asks="all bits of β", length=1, places=1, wide="beta"),
@@ -247,13 +251,10 @@ def rendered(row: Row) -> Case:
     options: dict[str, Any] = {"chunk_size": row.chunk, "use_qk_l2norm_in_kernel": row.normed}
     options |= {"cuts": list(row.cuts)} if row.cuts else {}
     options |= {"views": row.views} if row.views else {}
-    borders = {"cut": list(row.cuts), "document": list(accumulate(row.documents))[:-1]}
-    borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
     return case(
         "delta_rule", row.stage, row.name, row.asks, inputs, options, last_state=row.last, dtype=row.dtype,
-        borders={what: places for what, places in borders.items() if places}, relative=row.near,
-        absolute=row.slack,
-        documents=row.documents if row.batch == 1 and not row.initial else (),
+        relative=row.near, absolute=row.slack,
+        documents=row.documents if row.batch == 1 else (),
     )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.kernel import STATE_IN, piece
-from conformance.loader import HOW, Case
+from conformance.kernel import STATE_IN, TIME_AXIS, piece
+from conformance.loader import HOW, Case, ends_of_documents
 
 BF16 = torch.bfloat16
 BITS = {torch.float32: 12, BF16: 8, torch.half: 11}
@@ -98,6 +98,7 @@ def case(
     """A case with its results; relative, absolute: how far y may be from them, 0 for bits. kind: what is computed in;
     integers and fractions where bits are asked for, decimals where not.
 
+    borders: those beside cuts, documents and chunks.
     dtype: that of the operands which a layer computes for every position. documents: the lengths of those that one row
     packs; each is computed alone for its last state.
     """
@@ -117,7 +118,19 @@ def case(
     tolerance = (
         {} if bits else {key: m.abs() * (relative if key == "y" else 0.0) + absolute for key, m in expected.items()}
     )
-    return Case(op, stage, name, asks, given, options, expected, tolerance, dict(borders or {}))
+    found = {**_borders(inputs, options, expected["y"].shape[TIME_AXIS[op]]), **(borders or {})}
+    return Case(op, stage, name, asks, given, options, expected, tolerance, found)
+
+
+def _borders(inputs: Mapping[str, Tensor], options: Mapping[str, Any], length: int) -> dict[str, list[int]]:
+    """Where pieces, the documents of row 0 and chunks meet."""
+    numbers, chunk = inputs.get("seq_idx"), options.get("chunk_size")
+    found = {
+        "cut": [*options.get("cuts", [])],
+        "document": [] if numbers is None else ends_of_documents(numbers[0])[:-1],
+        "chunk": [*range(chunk, length, chunk)] if chunk else [],
+    }
+    return {what: places for what, places in found.items() if places}
 
 
 def _document_states(op: str, kind: exact.Kind, inputs: Mapping[str, Tensor], options: Mapping[str, Any], lengths):

@@ -8,6 +8,8 @@ import torch
 
 KEEP, ERASE = -0.0, -256.0
 RARELY = (0, 0, 0, 0, 0, 0, 0, 1)
+NEIGHBOURS = (2**8, 2**8 + 1, 2**11, 2**11 + 1, 2**24, 2**24 + 1)
+"""Numbers of documents: of each two, bfloat16, float16 or float32 has one only."""
 
 
 @dataclass(frozen=True, kw_only=True)

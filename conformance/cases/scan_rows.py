@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from conformance.cases.row import BOTH, ERASE, KEEP, RARELY, Row
+from conformance.cases.row import BOTH, ERASE, KEEP, NEIGHBOURS, RARELY, Row
+from conformance.cases.states import AFTER_A_STATE
 
 ROWS = (
     Row(stage="recurrence", name="one step", asks="y = C Δ u B", length=1, columns=1),
@@ -116,6 +117,10 @@ ROWS = (
         decay=BOTH, step=(0, 1),
     ),
     Row(
+        *(), stage="occupancy", name="12 heads", asks="more than eight heads, and no power of two", length=9, heads=12,
+        channels=3, groups=3, batch=2, decay=BOTH, step=(0, 1), skip=True,
+    ),
+    Row(
         *(), stage="occupancy", name="odd sizes", asks="the last channel, head and column of a tile", length=5,
         heads=7, channels=11, columns=19, batch=2, decay=BOTH, step=(0, 1), b=1, u=1, c=1, skip=True,
     ),
@@ -159,6 +164,10 @@ ROWS = (
     Row(
         *(), stage="chunk", name="chunks of 37", asks="a chunk size that is no power of two", length=100, chunk=37,
         decay=BOTH, step=RARELY,
+    ),
+    Row(
+        *(), stage="chunk", name="chunks of 1", asks="chunks of one position", length=13, chunk=1, decay=BOTH,
+        step=(0, 0, 1), only="ssd",
     ),
     Row(
         *(), stage="chunk", name="chunks of 256", asks="a chunk size of 256", length=300, chunk=256, decay=BOTH,
@@ -211,7 +220,7 @@ ROWS = (
         documents=(7, 3, 20), decay=(KEEP,), step=(0, 1),
     ),
     Row(
-        *(), stage="packed", name="documents after a state", asks="the initial state is that of the first document",
+        *(), stage="packed", name=AFTER_A_STATE, asks="the initial state is that of the first document",
         length=40, documents=(16, 1, 15, 8), decay=(KEEP,), step=(0, 1), initial=25, last=True,
     ),
     Row(
@@ -226,6 +235,11 @@ ROWS = (
     Row(
         *(), stage="packed", name="numbers that fall", asks="a document begins wherever the number is another one",
         length=30, documents=(7, 3, 8, 12), numbers=(65796, 260, 4, 0), decay=(KEEP,), step=(0, 1),
+    ),
+    Row(
+        *(), stage="packed", name="large numbers that are neighbours", documents=(7, 3, 8, 2, 4, 6), decay=(KEEP,),
+        asks="numbers are compared as int32: bfloat16, float16 and float32 take neighbours for one", length=30,
+        numbers=NEIGHBOURS, step=(0, 1),
     ),
 )  # fmt: skip
 

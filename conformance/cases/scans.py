@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -55,12 +54,8 @@ def _rendered(op: str, row: Row) -> Case:
         options |= {"dt_limit": list(row.limit)} if row.limit else {}
     options |= {"cuts": list(row.cuts)} if row.cuts else {}
     options |= {"views": "shared"} if row.shared else {}
-    borders = {"cut": list(row.cuts), "document": list(accumulate(row.documents))[:-1]}
-    if op == "ssd":
-        borders["chunk"] = list(range(row.chunk, row.length, row.chunk))
-    found = {what: places for what, places in borders.items() if places}
     return case(
-        op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, borders=found, dtype=row.dtype,
+        op, row.stage, row.name, row.asks, inputs, options, last_state=row.last, dtype=row.dtype,
         documents=row.documents if row.batch == 1 else (),
     )  # fmt: skip
 

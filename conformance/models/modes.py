@@ -65,7 +65,7 @@ def steps(prompt: int) -> Mode:
 def padded(model: Model, tokens: Tensor) -> Told:
     """Rows of different lengths, padded on the left with a letter that means something, then one token for all."""
     batch, length = tokens.shape
-    starts = torch.tensor([i * 5 % (length - 4) for i in range(batch)])
+    starts = torch.tensor([i * 5 % max(1, length - 4) for i in range(batch)])
     rows = tokens[:, -1:].repeat(1, length)
     mask = torch.zeros_like(tokens)
     for i, start in enumerate(starts.tolist()):
@@ -101,7 +101,7 @@ def speculative(model: Model, tokens: Tensor) -> Told:
     cut = tokens.shape[1] // 2
     first, cache = model.begin(tokens[:, :cut])
     aside = model.fork(cache)
-    for t in range(4):
+    for t in range(min(4, tokens.shape[1])):
         aside = model.extend(aside, tokens[:, t : t + 1])[1]
     found = [first]
     for t in range(cut, tokens.shape[1]):
@@ -115,9 +115,12 @@ def modes(length: int) -> Iterator[tuple[str, str, Mode]]:
     yield "full", "the whole sequence", full
     yield "reuse", "a second prompt", reused
     yield "full", "one token", short(1)
+    if length == 1:
+        return  # which is nothing to continue
     yield "full", "three tokens", short(3)
     yield "steps", "a prompt of two, then steps", steps(2)
-    yield "steps", f"a prompt of {length - 9}, then steps", steps(length - 9)
+    if (late := max(length - 9, length // 2 + 1)) > 2:
+        yield "steps", f"a prompt of {late}, then steps", steps(late)
     yield "pieces", "odd pieces", pieces(1, 3, 10, 11, 37)
     if length > 300:
         yield "pieces", "late pieces", pieces(301, 338)

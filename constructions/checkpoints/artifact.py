@@ -26,7 +26,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
-from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task
+from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task, without_tests
 from constructions.checkpoints.judged import judged
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
@@ -220,7 +220,7 @@ def report(
             "answers": construction.promise(),
             "expected_failure": construction.expected_failure(),
             "certificate": proof[0],
-            "proof": proof[1],
+            "proof": proof[1] if total.sequences else without_tests(proof[1]),
             "domain": _domain(built),
         }
         | ({"codes": codes} if (codes := construction.drawn_codes()) else {}),

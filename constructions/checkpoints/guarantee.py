@@ -121,6 +121,11 @@ def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
     return f"proved from the weights: {score}{tested}; {rests}"
 
 
+def without_tests(said: str) -> str:
+    """The same sentence where no sequence was run: what is not proved was not tested either."""
+    return said.replace("only tested", "neither proved nor tested here")
+
+
 def _with(verdict: Verdict) -> str:
     return "" if verdict.margin is None else f", with margin {at_least(verdict.margin)}"
 

@@ -266,6 +266,10 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
         told = claims(report(built, {}, None, None, proof))
         if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
             told["guarantee"]["level"] = manifest.guarantee.level
+        if manifest.guarantee.level == promised_level(built) or manifest.guarantee.proof == proof[1]:
+            told["guarantee"]["proof"] = proof[
+                1
+            ]  # the second: of an earlier version, which said so of no tests as well
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
         elif manifest.needed.endswith(LOST_BEFORE):

@@ -123,7 +123,7 @@ class SavedCircuit(OneOwn, Construction):
         return self.stated
 
     def tasks(self) -> list[Task]:
-        told = [] if self.answers is None else [AuthorsAnswers(self.answers, self.source.alphabet.tokens)]
+        told = [] if self.answers is None else [AuthorsAnswers(self.answers, self.source.alphabet.tokens, self._rule)]
         language = self.source.language
         return [Walks(language) if self._rule is None else StatedAnswers(language, self._rule), *told]
 

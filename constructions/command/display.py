@@ -228,11 +228,18 @@ def _promise_lines(report: dict) -> Iterator[str]:
         yield (
             _average_line(guarantee["expected_failure"], guarantee["codes"])
             if guarantee.get("codes")
-            else f"rate of wrong sequences, at most: {at_most(guarantee['expected_failure'])}"
+            else rate_line(guarantee["expected_failure"])
         )
     if guarantee.get("codes"):
         yield _codes_line(guarantee["codes"])
         yield from _measured_lines(report.get("verification") or {})
+
+
+def rate_line(bound: float, digits: int = 3) -> str:
+    """How many sequences may be wrong; a bound of 1 says nothing."""
+    if bound >= 1:
+        return "rate of wrong sequences: not bounded (the bound of the theory is 1 for these sizes)"
+    return f"rate of wrong sequences, at most: {at_most(bound, digits)}"
 
 
 def _average_line(rate: float, codes: dict) -> str:

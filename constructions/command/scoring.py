@@ -72,11 +72,12 @@ def score(
     with working("score", quiet=as_json):
         from compiler.disguise.key import read_key
         from constructions.scoring.build import problem_of
-        from constructions.scoring.methods.named import score_of
+        from constructions.scoring.methods.named import Named
         from constructions.scoring.table import COLUMNS
 
+        methods = [Named.of(name) for name in method]  # a wrong name is told at once
         problem = problem_of(directory, None if key is None else read_key(key), seed)
-        rows = [{"method": name} | asdict(score_of(name, problem)) for name in method]
+        rows = [{"method": one.name} | asdict(one.score(problem)) for one in methods]
     if as_json:
         say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
         return

@@ -23,6 +23,7 @@ _COPY = (
     "module_off",
     "module_bound",
 )
+_LONGEST = "the largest T of the 2-local chain, of computed sizes and of key-value caches, which come in powers of ten"
 
 
 def register(app: typer.Typer) -> None:
@@ -96,7 +97,7 @@ def gadgets_command(
 
 
 def costs_command(
-    longest: Annotated[int, typer.Option(min=100, max=10**6, help="T up to which the 2-local chain is run")] = 100_000,
+    longest: Annotated[int, typer.Option(min=100, max=100_000, help=_LONGEST)] = 100_000,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:

@@ -194,13 +194,14 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def growth(table: list[dict[str, Any]]) -> dict[str, float]:
-    """For each model the exponent g of state ~ T^g between its shortest and longest row."""
+    """For each model of several lengths the exponent g of state ~ T^g between its shortest and longest row."""
     from math import log
 
     found = {}
     for name in dict.fromkeys(row["model"] for row in table):
-        first, *_, last = sorted((row for row in table if row["model"] == name), key=lambda row: row["length"])
-        found[name] = log(last["state"] / first["state"]) / log(last["length"] / first["length"])
+        of = sorted((row for row in table if row["model"] == name), key=lambda row: row["length"])
+        if len({row["length"] for row in of}) > 1:
+            found[name] = log(of[-1]["state"] / of[0]["state"]) / log(of[-1]["length"] / of[0]["length"])
     return found
 
 

@@ -51,9 +51,9 @@ class Truth:
         return 0 if reading is None else reading.after
 
     def draw(self, count: int, length: int, seed: int) -> np.ndarray:
-        """Inputs (count, length) of the language."""
+        """Inputs (count, length) of the language, shorter where it has none as long."""
         language = self.compiled.source.token_language
-        return np.array(language.sample(count, min(length, language.max_length), seed), dtype=np.int64)
+        return language.sample(count, language.longest(length), seed)
 
     def values(self, name: str, ids: np.ndarray) -> np.ndarray:
         """(n, time, width) of a variable."""

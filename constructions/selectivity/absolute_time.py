@@ -63,7 +63,7 @@ class AbsoluteTime(Construction):
     def reach(self) -> int:
         """The longest sequence.
 
-        The gated norm of Mamba-2 sees the count times 2^27, which its ballast bears up to 2^20 tokens.
+        The gated norm of Mamba-2 sees the count times 2^27, which its ballast bears up to 2^22.5 tokens.
         """
         return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
 

@@ -71,7 +71,7 @@ class KeepNth(Construction):
     def reach(self) -> int:
         """The longest sequence.
 
-        In Mamba-2 the gated norm sees the count times 2^27, and its ballast ends at 2^20 tokens.
+        In Mamba-2 the gated norm sees the count times 2^27, which its ballast bears up to 2^22.5 tokens at least.
         """
         return self.max_length or (2**20 if self.arch == "mamba2" else 2**40)
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from compiler.digits import at_most, percent
+from compiler.digits import percent
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
+from constructions.command.display import rate_line
 from constructions.command.reporting import strict_json
 from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
@@ -138,7 +139,7 @@ def _show(told: dict[str, Any]) -> None:
     for sentence in (*told["obstructions"], told["needed"]):
         console.print(sentence)
     if told["answers"] == "random":
-        console.print(f"rate of wrong sequences, at most: {at_most(told['expected_failure'], 4)}")
+        console.print(rate_line(told["expected_failure"], 4))
     checked = Table("verified", "sequences", "queries", "right", "wrong sequences", "exact")
     tasks = list(dict.fromkeys(name.removesuffix(MODULE) for name in told["verification"]))
     for name, row in told["verification"].items():

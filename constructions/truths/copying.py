@@ -264,7 +264,7 @@ TRUTHS = (
         Kind.FLOATS,
         FREE_LUNCH,
         "Lemma 1, (30)",
-        "“If we set λ ≥ 216M³/(2ε) we will have |g(a, b) − ab| ≤ … ≤ ε”, for |a|, |b| ≤ M.",
+        "“if we set λ ≥ 216M³/(2ε) we will have |g(a, b) − ab| ≤ … ≤ ε”, for |a|, |b| ≤ M.",
         "In float32 the four values of silu cancel, and what rounding leaves grows with λ, which grows as ε falls. So "
         "the error is above ε for every small ε, though not for larger ones.",
         "The error on paper is at most M⁴/(3λ²), so a small λ is enough: between about 150M and 250M the error in "

@@ -22,8 +22,9 @@ does hold. Each says what is the matter:
 
 What only limits a construction of ours is on the page of that construction. `construct truths` runs all; each is a
 test, and so is that another constant of a counterexample gives another result. Most of them leave the theorem's idea
-as it is: they are conditions, constants and roundings that a proof may leave out and that weights may not. This page
-is written by `python -m constructions.truths.page`.
+as it is: they are conditions, constants and roundings that a proof may leave out and that weights may not. Quoted words
+are the papers' own; formulas in quotations are set anew in plain text. This page is written by
+`python -m constructions.truths.page`.
 """
 MEANS = {
     Kind.FAILS: "the statement is given with its label, and is false with the constants that it has",

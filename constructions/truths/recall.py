@@ -211,8 +211,8 @@ TRUTHS = (
         Kind.UNSAID,
         SELECTIVITY,
         "Appendix D.3",
-        "“We generate the data described in App. C.1 as follows … we draw the key token k_i i.i.d. ∼ Unif({1, …, "
-        "κ})”; Theorem 2 solves MQAR with κ pairs.",
+        "“We generate the data described in App. C.1 as follows … we draw the key token k_i ∼ Unif({1, …, "
+        "κ})”, with i.i.d. above the sign; Theorem 2 solves MQAR with κ pairs.",
         "The columns of (52) hold one value for each key, so the κ keys have to be distinct; only a half-sentence "
         "below (61) takes them to be (“distinct keys … are only associated with their respective values”). Drawn like "
         "this, some key comes twice and its column holds a sum. Run on the real module with neutral noise; each key is "

@@ -273,7 +273,7 @@ def keep_sign(n: int = 3, x: tuple[int, ...] = (5, -2, 7, 4), order: tuple[int, 
 
     first, second = (inner(n - behind) for behind in order)
     return Finding(
-        {"<x, h₁ − h₂>": first - second, "x_n": x[n - 1]},
+        {"⟨x, h₁ − h₂⟩": first - second, "x_n": x[n - 1]},
         first - second != x[n - 1],
         {"<x, h₂ − h₁>": second - first},
         second - first == x[n - 1],
@@ -397,7 +397,7 @@ TRUTHS = (
         SELECTIVITY,
         "Proof of Corollary 2, Appendix A.3",
         "h₁ = H(s − n), h₂ = H(s − (n − 1)), H(s − n) = 1[s > n]; “h₁ − h₂ is one at the interval [n − 1, n) and zero "
-        "elsewhere, we have <x, h₁ − h₂> = x_n”.",
+        "elsewhere, we have ⟨x, h₁ − h₂⟩ = x_n”.",
         "h₁ − h₂ is −1 on (n − 1, n]: the sign is wrong.",
         "<x, h₂ − h₁> = x_n, and the corollary with it.",
         keep_sign,

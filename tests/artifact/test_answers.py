@@ -91,6 +91,18 @@ def test_a_form_is_proved_by_the_command(tmp_path):
     assert code == 0 and said["guarantee"]["proof"].startswith("proved from the weights: every answer is right")
 
 
+@pytest.mark.parametrize("another", [False, True])
+def test_the_two_tasks_of_a_checkpoint_are_told_apart(another, tmp_path):
+    """The one that construction.json states, and the author's answers: of another one, which may never be asked."""
+    compile(made(FORM)).save(tmp_path / "c")
+    if another:
+        manifest = manifest_content(tmp_path / "c") | {"task": FORM.claim | {"since": ["c"], "end": None}}
+        (tmp_path / "c" / "construction.json").write_text(canonical_json(sealed(manifest, tmp_path / "c")))
+    stated, authors = run("verify", tmp_path / "c")[1]["verification"]["tasks"]
+    assert "asked, as construction.json states it: how many of `a` there were" in stated
+    assert "questions (answers.json)" in authors and ("another task than the one of" in authors) == another
+
+
 @pytest.mark.parametrize(
     "task, said",
     [

@@ -101,6 +101,17 @@ def foreign_metadata(directory: Path) -> None:
     save_file(load_file(directory / "model.safetensors"), directory / "model.safetensors", metadata={"format": "np"})
 
 
+def twice(directory: Path) -> None:
+    """The first tensor's entry stands twice in the header, and says the same both times."""
+    path = directory / "model.safetensors"
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    name = next(name for name in header if name != "__metadata__")
+    text = json.dumps(header)[:-1] + f", {json.dumps(name)}: {json.dumps(header[name])}}}"
+    path.write_bytes(len(text).to_bytes(8, "little") + text.encode() + content[8 + size :])
+
+
 def adapter(directory: Path) -> None:
     (directory / "adapter_config.json").write_text("{}")
 
@@ -126,6 +137,7 @@ CHANGES = {
     "one as true": (edited("config.json", use_cache=1), "config.json has another use_cache"),
     "minus zero": (minus_zero, "its weights lm_head.weight differ"),
     "metadata": (foreign_metadata, "model.safetensors has other metadata"),
+    "a tensor twice": (twice, "its header is refused: the key"),
     "adapter": (adapter, "it holds adapter_config.json"),
 }
 

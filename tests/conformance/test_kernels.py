@@ -235,7 +235,7 @@ def test_documents_by_their_offsets(bug, wrong):
     assert len(packed) >= 2
     for case in single:
         if case not in packed:
-            assert judged(kernel(by_offsets(bug)), case).says == "it takes no single initial state beside cu_seqlens"
+            assert judged(kernel(by_offsets(bug)), case).says == "it takes no initial_states"
     found = [judged(kernel(by_offsets(bug)), case) for case in packed]
     if not bug:
         assert all(finding.status == "passed" for finding in found), found

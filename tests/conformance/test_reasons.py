@@ -44,6 +44,13 @@ def test_two_mistakes_are_likely_where_together_they_explain_all() -> None:
     assert reasons(changed(lambda m: m | {"D": None, "z": None})).likely == "D u is left out and the gate is left out"
 
 
+@pytest.mark.parametrize("op", ["selective_scan", "ssd"])
+def test_a_gate_before_d_is_likely(op: str) -> None:
+    """An attacker's table had it, and the report named nothing."""
+    short = [case for case in cases(op) if case.expected["y"].numel() < 300 and not case.tolerance]
+    assert why([run(faulty(op, "gate before D"), case) for case in short]).likely == "the gate acts before D u is added"
+
+
 def test_a_mistake_that_explains_some_only_is_not_likely() -> None:
     """D is left out where there is a gate: "D u is left out" gives what was seen there, but D works elsewhere."""
     tested = changed(lambda m: m | {"D": None} if m["z"] is not None else m)

@@ -72,3 +72,10 @@ def test_what_is_printed_is_no_wider_than_the_terminal(monkeypatch):
     lines = display.wrapped(text).splitlines()
     assert max(map(len, lines)) <= 40 and "".join("".join(lines).split()) == "".join(text.split())
     assert lines[0] == "block 1" and lines[2].startswith("      word")
+
+
+def test_a_bound_of_one_is_no_rate():
+    assert display.rate_line(0.125) == "rate of wrong sequences, at most: 0.125"
+    assert (
+        display.rate_line(1.0) == "rate of wrong sequences: not bounded (the bound of the theory is 1 for these sizes)"
+    )

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from compiler.artifact.manifest import manifest_content
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import manifest_content, sealed
 from compiler.driver import compile
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -17,6 +18,7 @@ from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import proof_of, sentence
 from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
+from verify.check import Verification
 from verify.checker.check import UNSTATED, Verdict, check
 
 PROVED = [
@@ -111,6 +113,23 @@ def test_the_files_say_what_the_checker_proves(tmp_path):
     assert verdict.accepted and verdict.task is None and float(verdict.margin) == proof[0]["margin"]
     assert manifest["guarantee"]["proof"] == proof[1] == verify_checkpoint(tmp_path / "c", "none").proof[1]
     assert proof[1] in (tmp_path / "c" / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_what_was_saved_without_a_test_is_not_said_to_be_tested(older, tmp_path):
+    """The card and the manifest of `--verify none`; an earlier version wrote there what it writes of a test."""
+    built = made("lis", {})
+    proof = proof_of(built)
+    artifact.save(built, artifact.not_run(built), tmp_path / "c", None, proof)
+    manifest = manifest_content(tmp_path / "c")
+    for said in (manifest["guarantee"]["proof"], (tmp_path / "c" / "README.md").read_text("utf-8")):
+        assert "what they answer is neither proved nor tested here" in said and "only tested" not in said
+    if older:
+        manifest["guarantee"]["proof"] = proof[1]
+        (tmp_path / "c" / "construction.json").write_text(canonical_json(sealed(manifest, tmp_path / "c")))
+    assert not verify_checkpoint(tmp_path / "c", "none").complaints
+    run = artifact.report(built, {"run": Verification(sequences=1)}, None, None, proof)
+    assert "what they answer is only tested" in run["guarantee"]["proof"]
 
 
 @pytest.mark.parametrize("task", [{"write": "first"}, {"values": "v"}, {"name": "sorting"}], ids=str)

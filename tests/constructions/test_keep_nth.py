@@ -1,6 +1,7 @@
 """KEEP n-th: sizes, scores, answers, the certificate for every length, and what happens where the count saturates."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,8 @@ from tests.constructions.test_construct import run
 from verify.tasks.keep import Keep, keep_oracle
 from verify.tasks.positions import clock_scores, kept_scores
 from verify.tasks.task import IGNORED
+
+ROOT = Path(__file__).parents[2]
 
 
 def built(**parameters):
@@ -267,6 +270,27 @@ def test_mamba2_says_by_how_much_its_count_is_too_long():
     with pytest.raises(CompileError, match="no room .*a max_length [248] times shorter may fit"):
         build(KeepNth(arch="mamba2", max_length=2**24))
     compile(KeepNth(arch="mamba2", max_length=2**40).circuit(), "mamba2")
+
+
+PROVED, WITH_64_CHANNELS = 5_931_641, 11_863_283  # as docs/keep-nth.md has them
+
+
+@pytest.mark.parametrize(("vocab", "longest"), [(3, PROVED), (128, WITH_64_CHANNELS), (4096, PROVED)])
+def test_mamba2_is_built_up_to_the_length_that_its_page_states(vocab, longest):
+    """d_inner is 32, 64 and 128: of 4^k one square makes the ballast, of 2·4^k two of half the size."""
+    assert f"{longest:,}" in (ROOT / "docs/keep-nth.md").read_text("utf-8")
+    build(KeepNth(vocab=vocab, arch="mamba2", max_length=longest))
+    with pytest.raises(CompileError, match="a max_length 2 times shorter may fit"):
+        build(KeepNth(vocab=vocab, arch="mamba2", max_length=longest + 1))
+
+
+@pytest.mark.parametrize(("longest", "proof"), [(PROVED, "proved from the weights"), (PROVED + 1, "only tested")])
+def test_mamba2_is_proved_up_to_the_length_that_its_page_states(longest, proof, tmp_path, capsys):
+    out = str(tmp_path / "m")
+    assert (
+        run("keep-nth", "--arch", "mamba2", "--max-length", str(longest), "--samples", "4", "--out", out, "--json") == 0
+    )
+    assert proof in json.loads(capsys.readouterr().out)["guarantee"]["proof"]
 
 
 def test_a_position_used_otherwise_is_refused():

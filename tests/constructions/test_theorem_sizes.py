@@ -122,6 +122,13 @@ def test_table_1_grows_as_it_says():
     assert all(g == pytest.approx(1) for name, g in grown.items() if "×" in name), "a key-value cache is linear"
 
 
+def test_one_length_has_no_growth():
+    """`costs --longest 100` has one chain and no cache, `--longest 1000` one cache of each Transformer."""
+    table = list(rows(local=(50,), edit=(), by_place=(8, 16), attention=(1000,), timed=False, digits=()))
+    assert [row["length"] for row in table] == [50, 8, 16, 1000, 1000]
+    assert list(growth(table)) == ["every place (Theorem 3)"]
+
+
 def test_a_program_of_theorem_3_and_one_of_theorem_4_are_measured_beyond_ten_thousand_tokens():
     longest = EditDistance(length=costs.EDIT_LENGTHS[-1])
     assert longest.longest() > 10_000 and costs.LOCAL_LENGTHS[-1] >= 10_000

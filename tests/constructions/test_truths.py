@@ -111,7 +111,7 @@ def test_names_are_distinct_and_others_refused() -> None:
 def test_the_command(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("truths", "keep-sign", "--json") == 0
     (told,) = json.loads(capsys.readouterr().out)
-    assert told["against"] == {"<x, h₁ − h₂>": -7, "x_n": 7} and told["kind"] == "fails as printed"
+    assert told["against"] == {"⟨x, h₁ − h₂⟩": -7, "x_n": 7} and told["kind"] == "fails as printed"
     assert told["constants"] == {"n": 3, "x": [5, -2, 7, 4], "order": [0, 1]}
     assert told["statement_fails"] and told["instead_holds"]
     assert run("truths", "keep-sign") == 0

@@ -52,15 +52,59 @@ def test_bounds_hold_for_every_string(language: InputLanguage):
 
 @settings(max_examples=60, deadline=None)
 @given(languages, st.integers(1, 5))
-def test_samples_are_strings_of_the_language(language: InputLanguage, length: int):
-    try:
-        sample = language.sample(5, length, seed=1)
-    except ValueError as error:
-        assert "no sequence of length" in str(error)
+def test_samples_are_strings_of_the_language_where_it_has_any(language: InputLanguage, length: int):
+    if not any(language.strings(length)):
+        with pytest.raises(ValueError, match=f"no sequence of length {length} is in the input language"):
+            language.sample(5, length, seed=1)
         return
+    sample = language.sample(5, length, seed=1)
     assert sample.shape == (5, length)
     assert all(language.accepts(word) for word in sample)
     assert np.array_equal(sample, language.sample(5, length, seed=1))
+
+
+def _loops(*edges: tuple[str, str, range, bool]) -> InputLanguage:
+    letters = Alphabet.of(*(f"t{i}" for i in range(1200)))
+    return InputLanguage(
+        letters, "A", tuple(Edge(a, b, frozenset(ids), once) for a, b, ids, once in edges), 1 << 16, ""
+    )
+
+
+TWO_LOOPS = (("A", "A", range(600), True), ("A", "A", range(600, 1200), True))
+
+
+@pytest.mark.parametrize(
+    ("language", "length", "there"),
+    [
+        (_loops(*TWO_LOOPS), 1200, True),
+        (_loops(*TWO_LOOPS), 1201, False),  # 361,201 ways to spend them
+        (_loops(("A", "B", range(3), True), ("B", "A", range(3), False)), 60_000, False),
+        (_loops(("A", "A", range(3), False), ("A", "B", range(3), False), ("B", "B", range(9), True)), 60_000, True),
+        (_loops(("A", "B", range(1), False), ("B", "A", range(1), False), ("B", "C", range(1), False)), 65_535, True),
+    ],
+)
+def test_long_samples_are_drawn_where_few_paths_reach_the_length(language: InputLanguage, length: int, there: bool):
+    if there:
+        assert all(map(language.accepts, language.sample(2, length, seed=0)))
+    else:
+        with pytest.raises(ValueError, match="is in the input language"):
+            language.sample(2, length, seed=0)
+
+
+def test_where_the_search_ends_nothing_is_said_of_the_language():
+    few = [(f"{'ABCDEFGHIJKLMNOP'[i]}", i) for i in range(16)]
+    edges = [Edge(a, f"{a}'", frozenset({i}), True) for a, i in few]
+    edges += [Edge(f"{a}'", b, frozenset({20})) for a, i in few for b, j in few if (j - i) % 2 or {i, j} <= {0, 2, 4}]
+    language = InputLanguage(_loops().alphabet, "A", (*edges, Edge("P'", "A", frozenset({21}))), 99, "each state once")
+    with pytest.raises(ValueError, match="whether the input language has one is not known"):
+        language.sample(1, 33, seed=0)
+
+
+def test_edges_are_drawn_evenly_among_those_that_go_on():
+    ends = [Edge("A", "end", frozenset({i})) for i in range(2)]
+    language = InputLanguage(ABC, "A", (*ends, Edge("A", "A", frozenset({1})), Edge("A", "A", frozenset({2}))), 9, "")
+    drawn = Counter(language.sample(4000, 2, seed=0)[:, 0].tolist())
+    assert set(drawn) == {1, 2} and abs(drawn[1] - 2000) < 200
 
 
 def test_everything():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,9 @@ from constructions.scoring.table import COLUMNS, TWINS, on_page
 from constructions.scoring.truth import Truth
 from constructions.scoring.twin import behind_first, exchanged, fresh, onwards, trained
 from constructions.scoring.twins_saved import read_twin, write_twin
+from constructions.selectivity.mqar import MQAR
 from constructions.zoo.collection import entries
-from tests.artifact.test_compare import count_since
+from tests.artifact.test_compare import LETTERS, count_since
 from tests.tracing.models import NAMED as CASES
 
 ROOT = Path(__file__).parents[2]
@@ -332,6 +334,18 @@ def test_no_code_beside_a_twin_is_run(own_twin, tmp_path):
     assert list(problem_of(twin).given.site) == ["since"] and not (tmp_path / "ran").exists()
 
 
+def test_inputs_are_drawn_where_keys_run_out():
+    """Whoever goes on with pairs behind the third has no key left."""
+    truth = Truth(compile(MQAR(kappa=3, vocab=4).circuit(), "mamba"))
+    assert truth.draw(50, 12, 0).shape == (50, 12)
+
+
+def test_inputs_are_as_long_as_the_language_has_them():
+    circuit = count_since()
+    two = InputLanguage.of(LETTERS, "s", [("s", "t", "a"), ("t", "end", ("a", "b"))], 8, "two letters")
+    assert Truth(compile(replace(circuit, language=two), "mamba")).draw(5, 12, 0).shape == (5, 2)
+
+
 def test_every_circuit_has_a_variable_and_its_interchange_changes_answers():
     for name in TWINS:
         truth = Truth(compile(circuit(name), "mamba"))
@@ -367,6 +381,7 @@ def test_refusals(place, tmp_path):
         "bad.py:lines, line 6: RuntimeError: one two": ("score", plain, "--method", f"{bad}:lines"),
         "what it returned cannot be scored.*: TypeError": ("score", plain, "--method", f"{bad}:odd"),
         "ends.py:f.*, line 1: SystemExit: 0": ("score", plain, "--method", f"{ends}:f"),
+        "neither FILE.py:function of a file that exists": ("score", tmp_path / "nothing", "--method", "no.py:find"),
         "left alone": ("twin", plain, "--out", plain),
     }
     for sentence, arguments in asked.items():

@@ -14,7 +14,7 @@ from verify.checker.meaning.compare import compare
 from verify.checker.meaning.told import inexact
 from verify.checker.schema import check_written
 from verify.checker.tasks.task import Answers, prove_task
-from verify.checker.text import check_text
+from verify.checker.text import BY_IDS, check_text
 from verify.checker.values.effort import limited
 from verify.checker.values.language import EVERY_LENGTH, Language
 
@@ -111,10 +111,11 @@ def check(directory: str | Path) -> Verdict:
         circuit = read_json(Path(directory) / "circuit.json")
         check_written(circuit, checkpoint.manifest)
         check_circuit(circuit, (Path(directory) / WEIGHTS).stat().st_size)
-        check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest["promise"])
+        text = check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest)
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))
-    return prove(checkpoint, circuit, checkpoint.manifest.get("task"))
+    found = prove(checkpoint, circuit, checkpoint.manifest.get("task"))
+    return found if text else replace(found, domain=f"{found.domain}, {BY_IDS}")
 
 
 def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:

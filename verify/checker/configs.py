@@ -18,6 +18,17 @@ HARMLESS: Kinds = {
 }
 
 
+def same(one: object, other: object) -> bool:
+    """Whether two JSON values are equal, types included: to Python 1, 1.0 and true are, and not to every reader."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(each, other[key]) for key, each in one.items())  # type: ignore
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))  # type: ignore
+    return one == other
+
+
 def check_sizes(config: dict, sizes: Iterable[str]) -> None:
     """Each is an integer from 1 on."""
     for key in sizes:
@@ -33,7 +44,7 @@ def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, ha
     epsilon: the name of that of the norms.
     """
     for key, value in expected.items():
-        if key not in config or type(config[key]) is not type(value) or config[key] != value:
+        if key not in config or not same(config[key], value):
             raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
     if type(config.get(epsilon)) is not float or not LEAST_EPSILON <= config[epsilon] < 1:
         raise Rejected(f"the config has {epsilon} = {config.get(epsilon)!r:.60}, expected a number from 2^-126 to 1")

@@ -169,12 +169,24 @@ def read_tensors(path: Path, expected: dict[str, tuple[int, ...]], dtype: Format
     if not isinstance(header, dict) or set(header) - {"__metadata__"} != set(expected):
         found = set(header) - {"__metadata__"} if isinstance(header, dict) else set()
         raise Rejected(f"{path.name} lacks or adds the tensors {sorted(found ^ set(expected))[:3]}")
+    _check_metadata(path.name, header.get("__metadata__"))
     raw = _mapped(path, 8 + length, size)
     tensors = {name: _tensor(name, header[name], shape, raw, dtype) for name, shape in expected.items()}
     spans = sorted(header[name]["data_offsets"] for name in expected)
     if [*(first for first, _ in spans), len(raw)] != [0, *(last for _, last in spans)]:
         raise Rejected(f"the tensors of {path.name} overlap, or leave bytes between them that none holds")
     return tensors
+
+
+def _check_metadata(name: str, metadata: object) -> None:
+    """Texts by name, if anything: others the library does not open."""
+    pairs = list(metadata.items()) if isinstance(metadata, dict) else []
+    if metadata is not None and not isinstance(metadata, dict) or any(type(value) is not str for _, value in pairs):
+        raise Rejected(f"the __metadata__ of {name} are no texts by name")
+    try:
+        "".join(itertools.chain(*pairs)).encode("utf-8")
+    except UnicodeEncodeError as reason:
+        raise Rejected(f"the __metadata__ of {name} hold half a character") from reason
 
 
 def _mapped(path: Path, first: int, size: int) -> np.ndarray:
@@ -188,6 +200,8 @@ def _mapped(path: Path, first: int, size: int) -> np.ndarray:
 def _tensor(name: str, entry: dict, shape: tuple[int, ...], raw: np.ndarray, dtype: Format) -> Matrix:
     try:
         kind, stored, (first, last) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+        if len(entry) > 3:
+            raise Rejected(f"the header of {name} has an entry that is none of dtype, shape and data_offsets")
     except (KeyError, TypeError, ValueError) as reason:
         raise Rejected(f"the header of {name} is not one: {reason!r}") from reason
     if kind != "F32":

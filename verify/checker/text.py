@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from verify.checker.configs import same
 from verify.checker.files import read_json
 from verify.checker.formats import Rejected
 
@@ -25,16 +26,22 @@ _ONE_TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 _ANOTHER = {"Sequence": {"id": "B", "type_id": 1}}
 _AS_IT_IS = {"type": "TemplateProcessing", "single": [_ONE_TEXT], "pair": [_ONE_TEXT, _ANOTHER], "special_tokens": {}}
 _MARKS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+_MARK = {"id", "content", "special", *_MARKS}  # each of which the library needs, to open the file
 _CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
-_SETTINGS = {"transformers_version", "backend", "is_local", "local_files_only"}
+_SETTINGS: dict[str, type] = {"transformers_version": str, "backend": str, "is_local": bool, "local_files_only": bool}
 _NAMES = ["input_ids", "attention_mask"]
 _SPECIAL = re.compile("<[a-z]+[0-9]*>")  # holds no letter and no white space, which would cut letters out of the text
 _GREEDY = {"do_sample": False, "bos_token_id": None}
-_IDLE = {"transformers_version", "use_cache", "_from_model_config"}
+_IDLE: dict[str, type] = {"transformers_version": str, "use_cache": bool, "_from_model_config": bool}
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+BY_IDS = "by ids: no tokenizer is there, so nothing is said of text, and a library may build another one in its place"
 
 
-def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> None:
-    """Rejected, in one sentence, where text in or out is not the circuit's; the other files have been checked."""
+def check_text(directory: Path, circuit: dict, config: dict, manifest: dict) -> bool:
+    """Whether there is text at all: a tokenizer. Rejected, in one sentence, where text in or out is not the circuit's,
+    or a tokenizer's file is gone; the other files have been checked.
+    """
+    promise = manifest["promise"]
     _check_folder(directory)
     letters, end = circuit["alphabet"], circuit["end"]
     for name in letters:
@@ -48,12 +55,26 @@ def check_text(directory: Path, circuit: dict, config: dict, promise: dict) -> N
     _check_config(config, len(letters), stop)
     if (directory / "generation_config.json").exists():
         _check_generation(read_json(directory / "generation_config.json"), config, len(letters), stop)
-    if any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
-        vocab = _check_tokenizer(read_json(directory / "tokenizer.json"), letters, end)
-        if len(vocab) > config["vocab_size"]:
-            last = f"tokenizer.json has the word {list(vocab)[-1]!r} with id {len(vocab) - 1}"
-            raise Rejected(f"{last}, and the embedding has {config['vocab_size']} rows")
-        _check_settings(read_json(directory / "tokenizer_config.json"), vocab, len(letters), end)
+    if not _has_tokenizer(directory, manifest):
+        return False
+    vocab = _check_tokenizer(read_json(directory / "tokenizer.json"), letters, end)
+    if len(vocab) > config["vocab_size"]:
+        last = f"tokenizer.json has the word {list(vocab)[-1]!r} with id {len(vocab) - 1}"
+        raise Rejected(f"{last}, and the embedding has {config['vocab_size']} rows")
+    _check_settings(read_json(directory / "tokenizer_config.json"), vocab, len(letters), end)
+    return True
+
+
+def _has_tokenizer(directory: Path, manifest: dict) -> bool:
+    """Rejected where a file of the tokenizer is missing beside the other, or construction.json lists one that is."""
+    files = manifest.get("files")
+    listed = [name for name in _TOKENIZER if isinstance(files, dict) and name in files]
+    there = [name for name in _TOKENIZER if (directory / name).exists()]
+    missing = [name for name in _TOKENIZER if name not in there]
+    if missing and (listed or there):
+        why = f"{there[0]} stands there" if there else "construction.json lists it"
+        raise Rejected(f"{missing[0]} is missing, and {why}: a library would build another tokenizer in its place")
+    return bool(there)
 
 
 def _check_folder(directory: Path) -> None:
@@ -105,6 +126,10 @@ def _check_generation(content: dict, config: dict, letters: int, stop: int | Non
             raise Rejected(f"generation_config.json has {key} = {value!r}, expected {_GREEDY[key]!r}")
         if key not in {*_GREEDY, *_IDLE, "eos_token_id", "pad_token_id"}:
             raise Rejected(f"generation_config.json has an entry {key!r} that the checker does not know")
+        if key in _IDLE and type(value) is not _IDLE[key]:
+            raise Rejected(
+                f"generation_config.json has {key} = {value!r:.60}, expected a value of type {_IDLE[key].__name__}"
+            )
     if content.get("eos_token_id") != config.get("eos_token_id"):
         raise Rejected("generation_config.json and config.json end with different tokens")
 
@@ -112,9 +137,9 @@ def _check_generation(content: dict, config: dict, letters: int, stop: int | Non
 def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict[str, int]:
     """Words between white space, each its place in the alphabet; what is not one of them is no letter."""
     for key, value in _PLAIN.items():
-        if content.get(key) != value:
+        if not same(content.get(key), value):
             raise Rejected(f"tokenizer.json has another {key} than {value!r}")
-    if content.get("post_processor") not in (None, _AS_IT_IS):
+    if not any(same(content.get("post_processor"), plain) for plain in (None, _AS_IT_IS)):
         raise Rejected("tokenizer.json has a post_processor, which may add tokens, or put one text before another")
     if content.get("version") != "1.0":
         raise Rejected(f'tokenizer.json is of version {content.get("version")!r:.40}, and "1.0" is the one there is')
@@ -146,8 +171,11 @@ def _check_mark(mark: object, vocab: dict[str, int], letters: list[str], end: st
     """A token that is cut out of the text before it is split into words: the end, or none of the letters."""
     if not isinstance(mark, dict) or any(mark.get(key) is not value for key, value in _MARKS.items()):
         raise Rejected("tokenizer.json has an added token that is no plain word")
-    name = mark.get("content")
-    if type(mark.get("special", False)) is not bool:
+    if mark.keys() != _MARK:
+        odd = min(map(str, mark.keys() ^ _MARK))
+        raise Rejected(f"tokenizer.json has an added token whose entry `{odd:.60}` is missing, or is none of its own")
+    name = mark["content"]
+    if type(mark["special"]) is not bool:
         raise Rejected("tokenizer.json has an added token whose entry `special` is neither true nor false")
     if not isinstance(name, str) or vocab.get(name) != mark.get("id") or type(mark["id"]) is not int:
         raise Rejected(f"tokenizer.json adds {name!r} under another id")
@@ -177,12 +205,16 @@ def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str
         elif key == "model_max_length":
             known = type(value) in (int, float) and value >= 1 << 40
         elif key == "model_input_names":
-            known = value in (_NAMES, _NAMES[::-1])  # of others a tokenizer makes what the model does not take
+            known = any(
+                same(value, names) for names in (_NAMES, _NAMES[::-1])
+            )  # of others a tokenizer makes what the model does not take
         else:
-            known = key in _SETTINGS or value in expected.get(key, ())
+            known = type(value) is _SETTINGS.get(key) or any(same(value, plain) for plain in expected.get(key, ()))
         if not known:
             raise Rejected(f"tokenizer_config.json has {key} = {value!r}, which may change how text is read")
     if content.get("tokenizer_class") not in _CLASSES:
         raise Rejected("tokenizer_config.json names no class that reads tokenizer.json as it is")
+    if "pad_token" not in content:
+        raise Rejected("tokenizer_config.json has no pad_token, without which texts of two lengths are no batch")
     if "padding_side" not in content:
         raise Rejected("tokenizer_config.json has no padding_side, which is then the right one")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from compiler.artifact.answers import Answers
+from verify.checker.tasks.names import Stated
+from verify.checker.tasks.task import Task as Rule
 from verify.tasks.task import IGNORED, Batch, Task, by_length
 
 
@@ -15,8 +18,9 @@ class AuthorsAnswers(Task):
 
     name = "the author's answers"
 
-    def __init__(self, answers: Answers, letters: Sequence[str]):
-        self.answers = answers
+    def __init__(self, answers: Answers, letters: Sequence[str], stated: Stated[Rule] | None = None):
+        """stated: the task that construction.json states, where it does, which may be another one."""
+        self.answers, self.stated = answers, stated
         ids = {name: i for i, name in enumerate(letters)}
         self._rows = [
             ([ids[name] for name in asked.tokens], [IGNORED if a is None else ids[a] for a in asked.answers])
@@ -27,7 +31,20 @@ class AuthorsAnswers(Task):
         self.most_random = len(self._rows)
 
     def describe(self) -> str:
-        return f"the answers of {self.answers.function} to {self.answers.questions:,} questions"
+        said = f"the answers of {self.answers.function} to {self.answers.questions:,} questions (answers.json)"
+        if not self.others:
+            return said
+        other = "another task than the one of construction.json"
+        return f"{said}: {other}, which says something else at {self.others:,} positions"
+
+    @cached_property
+    def others(self) -> int:
+        """The positions at which the stated task asks something else, or has another answer."""
+        if self.stated is None:
+            return 0
+        rule = self.stated.task
+        pairs = [zip(right, rule.answers(list(letters)), strict=True) for letters, right in self._rows]
+        return sum(told != (IGNORED if answer is None else answer) for row in pairs for told, answer in row)
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
         """The first longest sequences: nothing is drawn."""

@@ -34,7 +34,7 @@ class StatedAnswers(Walks):
         self.stated = stated
 
     def describe(self) -> str:
-        return f"{super().describe()}; asked: {self.stated.says}"
+        return f"{super().describe()}; asked, as construction.json states it: {self.stated.says}"
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
         return self._labelled(super().draw(rng, count))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from compiler.own_file import module_of
@@ -28,24 +29,42 @@ METHODS: dict[str, Method] = {
 ORACLE = "oracle"  # reads the truth: a test of the scorer, and no method
 
 
+@dataclass(frozen=True)
+class Named:
+    """A method as the command line names it: `METHODS`, the oracle, or FILE.py:function."""
+
+    name: str
+    run: Callable[[Problem], Found]
+    own: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> Named:
+        """ValueError, one sentence, where there is no such method."""
+        if name == ORACLE:
+            return cls(name, baselines.oracle)
+        if name in METHODS:
+            return cls(name, lambda problem: METHODS[name](problem.given))
+        method, file = _from_file(name), name.rpartition(":")[0]
+        return cls(name, lambda problem: run_own(f"--method {name}", method, problem.given, file=file), own=True)
+
+    def found(self, problem: Problem) -> Found:
+        """What it finds; ValueError, one sentence, where that is no Found."""
+        found = self.run(problem)
+        if not isinstance(found, Found):
+            raise ValueError(f"--method {self.name} returned {type(found).__name__}, expected a Found.")
+        return found
+
+    def score(self, problem: Problem) -> Score:
+        """How good what it finds is; ValueError, one sentence, where it gives what cannot be scored."""
+        found = self.found(problem)
+        if not self.own:
+            return score(problem, found)
+        return run_own(f"--method {self.name}: what it returned cannot be scored", score, problem, found)
+
+
 def found_by(name: str, problem: Problem) -> Found:
-    """What a method of this name, or of FILE.py:function, finds; ValueError, one sentence, where there is none."""
-    if name == ORACLE:
-        return baselines.oracle(problem)
-    if name in METHODS:
-        return METHODS[name](problem.given)
-    found = run_own(f"--method {name}", _from_file(name), problem.given, file=name.rpartition(":")[0])
-    if not isinstance(found, Found):
-        raise ValueError(f"--method {name} returned {type(found).__name__}, expected a Found.")
-    return found
-
-
-def score_of(name: str, problem: Problem) -> Score:
-    """How good what a method finds is; ValueError, one sentence, where it gives what cannot be scored."""
-    found = found_by(name, problem)
-    if name == ORACLE or name in METHODS:
-        return score(problem, found)
-    return run_own(f"--method {name}: what it returned cannot be scored", score, problem, found)
+    """What the method of this name finds."""
+    return Named.of(name).found(problem)
 
 
 def _from_file(name: str) -> Method:

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from compiler.artifact.errors import CheckpointError
@@ -124,6 +125,34 @@ def test_what_the_format_forbids_is_rejected(damage, tmp_path):
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + body)
     assert "overlap, or leave bytes" in check(directory).reason
+
+
+@pytest.mark.parametrize(
+    "metadata, opens",
+    [
+        (None, True),
+        ({"format": "pt"}, True),
+        ({"format": 1}, False),
+        ([], False),
+        ("pt", False),
+        ({"x": "\ud800"}, False),
+    ],
+    ids=str,
+)
+def test_metadata_are_texts_as_the_library_of_the_format_takes_them(metadata, opens, tmp_path):
+    directory = counter(tmp_path)
+    path = directory / "model.safetensors"
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    text = json.dumps(json.loads(content[8 : 8 + size]) | {"__metadata__": metadata}).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
+    if opens:
+        load_file(path)
+        assert check(directory).reason is None
+    else:
+        with pytest.raises(SafetensorError):
+            load_file(path)
+        assert "__metadata__ of model.safetensors" in check(directory).reason
 
 
 def test_a_tensor_that_the_loader_does_not_open_is_rejected(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 
@@ -15,7 +16,7 @@ from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.data import language_to_data, to_data
 from compiler.language.input_language import InputLanguage
-from compiler.language.output import readout_integer, readout_one_hot
+from compiler.language.output import emit, readout_integer, readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import count, present
@@ -25,8 +26,10 @@ from tests.verify.checker.evaluator import evaluate
 from verify import Automaton, Counted, Lookup
 from verify.checker.formats import Rejected
 from verify.checker.tasks import letters, paths
+from verify.checker.tasks.machine import Machine
 from verify.checker.tasks.task import prove_task, read_task
 from verify.checker.tasks.task_copies import answers
+from verify.checker.tasks.task_forms import States
 from verify.checker.values.language import parse
 
 NAMES = ("a", "b", "c")
@@ -157,8 +160,9 @@ def test_a_form_is_proved_and_what_is_proved_of_an_edited_one_is_true(name, monk
     assert wrong >= (4 if len(tried) > 40 else 1), wrong
 
 
-def test_too_many_situations_are_told_before_any_answer_is_looked_at(monkeypatch):
+def test_too_many_situations_are_told_before_more_than_the_first_answers_are_looked_at(monkeypatch):
     """Answers take most of the time, and none of it is of use where situations are left."""
+    monkeypatch.setattr(paths, "_FIRST", 0)
     made = _looked("first", 1, 5)
     circuit, claim = json.loads(json.dumps(to_data(made))), made.task.claim | {"end": None}
     language, looked = parse(language_to_data(made.language)), []
@@ -168,6 +172,40 @@ def test_too_many_situations_are_told_before_any_answer_is_looked_at(monkeypatch
     looked.clear()
     monkeypatch.setattr(paths, "_MOST_PATHS", 4)
     assert "more than 4 situations" in prove_task(language, circuit, claim).reason and not looked
+
+
+def _distinct(letters: int) -> dict:
+    """circuit.json of "yes from the third letter on" over a language that has each letter once."""
+    names = [f"x{i}" for i in range(letters)]
+    alphabet = Alphabet.of(*names, "no", "yes")
+    scores = emit(alphabet, (Tokens(alphabet).is_in(*names).cumsum() >= 3, "yes"), otherwise="no")
+    language = InputLanguage.of(alphabet, "s", [("s", "s", tuple(names))], 60, "each once")
+    circuit = json.loads(json.dumps(to_data(Circuit("distinct", scores, language))))
+    circuit["promise"]["language"]["edges"][0]["distinct"] = True
+    return circuit
+
+
+def test_a_distinct_edge_has_no_more_letters_than_stand_on_it(monkeypatch):
+    """A sixth of five letters is no situation, so a promise of 60 letters takes no more work than one of five."""
+    circuit = _distinct(5)
+    steps = States(np.zeros(7, int), 0, np.arange(1, 8).clip(max=6)[:, None], np.array([-1, 5, 5, 6, 6, 6, 6]))
+    language, levels = parse(circuit["promise"]), paths._levels
+    assert [len(each) for each in levels(language, Machine(circuit, 7), steps)] == [1] * 6
+    assert paths.prove_paths(language, circuit, steps) > 0
+    last = replace(steps, answers=np.array([-1, 5, 5, 6, 6, 5, 6]))  # wrong behind the fifth letter, which comes
+    assert paths.prove_paths(language, circuit, last) < 0
+    never = replace(steps, answers=np.array([-1, 5, 5, 6, 6, 6, 5]))  # and behind a sixth, which does not
+    assert paths.prove_paths(language, circuit, never) > 0
+
+
+def test_a_wrong_answer_near_the_start_is_told_before_all_situations_are_found(monkeypatch):
+    circuit, went = _distinct(60), []
+    but_one = [f"x{i}" for i in range(59)]
+    claim = {"name": "count", "of": but_one, "since": [], "answers": ["no"] * 3 + ["yes"], "end": None}
+    levels = paths._levels
+    monkeypatch.setattr(paths, "_levels", lambda *given: (went.append(1) or each for each in levels(*given)))
+    assert "that the right letter leads is not proved" in prove_task(parse(circuit["promise"]), circuit, claim).reason
+    assert len(went) < 10
 
 
 def test_counts_and_automata_of_long_texts_are_proved_by_their_own_rules():

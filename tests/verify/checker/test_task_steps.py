@@ -120,6 +120,16 @@ def test_a_latch_must_close_at_once():
         assert "not open exactly" in prove_task(language, circuit, {"name": "keep-nth", "n": n}).reason
 
 
+@pytest.mark.parametrize("n", [1, 5, 257, 65537])
+@pytest.mark.parametrize("further", [0, 1, 4])
+def test_a_position_is_kept_up_to_the_last_one_of_the_promise(n, further):
+    """Where it is the last one, nothing is asked of the latch behind it; one position further it is closed."""
+    params = {"n": n, "vocab": 2, "length": n, "max_length": n + further}
+    assert Case("keep-nth", params, 0).answers().margin == 4
+    longer = Case("keep-nth", params | {"length": n + 1, "max_length": n + 1 + further}, 0)
+    assert "not open exactly" in longer.answers(claim={"name": "keep-nth", "n": n + 1}).reason
+
+
 def test_a_blank_needs_silence():
     """Where nothing is stored under the present key, a memory that hears the key before does not answer the blank."""
     memory = stream("MemoryRead", [2, 3, 9], policy="sum", skip=0)

@@ -125,9 +125,9 @@ def entry(key, value):
     return lambda content: content.update({key: value})
 
 
-def template(*pair):
+def template(*pair, kinds=(0, 1)):
     """A post-processor that leaves one text as it is, and puts two together as `pair` says."""
-    parts = {name: [{"Sequence": {"id": i, "type_id": k}} for k, i in enumerate(ids)] for name, ids in pair}
+    parts = {name: [{"Sequence": {"id": i, "type_id": kinds[k]}} for k, i in enumerate(ids)] for name, ids in pair}
     return entry("post_processor", {"type": "TemplateProcessing", "special_tokens": {}, **parts})
 
 
@@ -138,6 +138,8 @@ TOKENIZER = {
     "another word": added("a a", 7),
     "a letter": added("b", 1),
     "another id": added("<pad>", 1),
+    "no special": lambda content: content["added_tokens"][0].pop("special"),
+    "another entry": lambda content: content["added_tokens"][0].update(other=1),
     "special is a list": lambda content: content["added_tokens"][0].update(special=[[]]),
     "eats blanks": added("<pad>", 6, lstrip=True),
     "normalizer": entry("normalizer", {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}),
@@ -149,6 +151,8 @@ TOKENIZER = {
     "second text first": template(("single", "A"), ("pair", "BA")),
     "first text alone": template(("single", "A"), ("pair", "A")),
     "no pair": template(("single", "A")),
+    "true for 1": template(("single", "A"), ("pair", "AB"), kinds=(0, True)),
+    "0.0 for 0": template(("single", "A"), ("pair", "AB"), kinds=(0.0, 1)),
 }
 
 
@@ -242,6 +246,54 @@ SETTINGS = [
 @pytest.mark.parametrize("entry", SETTINGS, ids=str)
 def test_settings_that_change_the_tokenizer_are_rejected(saved, tmp_path, entry):
     assert not edited(saved, tmp_path, "tokenizer_config.json", lambda content: content.update(entry)).accepted
+
+
+def test_a_tokenizer_must_name_a_token_of_padding(saved, tmp_path):
+    unsaid = lambda content: {key: value for key, value in content.items() if key != "pad_token"}
+    verdict = edited(saved, tmp_path, "tokenizer_config.json", unsaid)
+    assert verdict.reason == "tokenizer_config.json has no pad_token, without which texts of two lengths are no batch"
+
+
+def without(saved, tmp_path, gone, listed=True):
+    """The checkpoint without these files, which construction.json lists or not."""
+    directory = tmp_path / "without"
+    shutil.copytree(saved["2"], directory)
+    manifest = json.loads((directory / "construction.json").read_text("utf-8"))
+    for name in gone:
+        (directory / name).unlink()
+        if not listed:
+            del manifest["files"][name]
+    (directory / "construction.json").write_text(json.dumps(manifest), "utf-8")
+    return check(directory)
+
+
+FILES = ["tokenizer.json", "tokenizer_config.json"]
+
+
+@pytest.mark.parametrize("gone, listed", [(FILES, True), (FILES[:1], True), (FILES[1:], True), (FILES[:1], False)])
+def test_a_tokenizer_that_is_gone_is_told(saved, tmp_path, gone, listed):
+    """transformers builds another one in its place, and says nothing."""
+    assert without(saved, tmp_path, gone, listed).reason.startswith(f"{gone[0]} is missing")
+
+
+def test_of_a_checkpoint_that_never_had_a_tokenizer_the_verdict_is_by_ids(saved, tmp_path):
+    verdict = without(saved, tmp_path, FILES, listed=False)
+    assert verdict.accepted and "by ids: no tokenizer is there, so nothing is said of text" in verdict.lines()[0]
+    assert "by ids" not in check(saved["2"]).domain
+
+
+@pytest.mark.parametrize(
+    "file, entry",
+    [
+        ("tokenizer_config.json", {"transformers_version": 5}),
+        ("tokenizer_config.json", {"is_local": "no"}),
+        ("generation_config.json", {"use_cache": 1}),
+        ("generation_config.json", {"transformers_version": []}),
+    ],
+    ids=str,
+)
+def test_what_says_nothing_has_its_type_nevertheless(saved, tmp_path, file, entry):
+    assert f"{file} has {next(iter(entry))}" in edited(saved, tmp_path, file, lambda c: c.update(entry)).reason
 
 
 def test_a_tokenizer_must_say_that_it_pads_in_front(saved, tmp_path):

@@ -12,12 +12,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from compiler import Alphabet, Circuit, InputLanguage, emit
 from compiler.language.data import to_data
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.evidence import SMALL
 from tests.verify.checker.test_task_forms import MADE
 from verify.checker.formats import Rejected
-from verify.checker.tasks import questions, witness
+from verify.checker.tasks import questions, task, witness
 from verify.checker.tasks.questions import ANY, Ask, Many
 from verify.checker.tasks.task import prove_task, read_task
 from verify.checker.tasks.witness import Question, Search, check_asked
@@ -148,6 +149,28 @@ def test_a_look_up_of_a_later_pair_needs_a_longer_text(which, least):
     assert _unasked(circuit, claim, least - 1) is not None
 
 
+ASKING_NOTHING = [
+    {"name": "automaton", "start": "S", "transitions": {"S": {"a": "S", "b": "S"}}, "classes": {}},
+    {"name": "lookup", "keys": [], "values": [], "which": "last", "blank": None},
+    {"name": "lookup", "keys": [], "values": ["a"], "which": "last", "blank": "a"},
+    {"name": "lookup", "keys": ["a"], "values": [], "which": "last", "blank": "a"},
+    {"name": "lookup", "keys": ["a"], "values": [], "which": 2, "blank": None},
+]
+
+
+@pytest.mark.parametrize("claim", ASKING_NOTHING, ids=str)
+@pytest.mark.parametrize("letters", ["a", "ab"])
+def test_a_claim_that_names_nothing_to_ask_is_refused_before_any_proof(letters, claim, monkeypatch):
+    """Also where one letter is all there is, which leads whatever is asked."""
+    alphabet = Alphabet.of(*letters)
+    language = InputLanguage.of(alphabet, "s", [("s", "s", tuple(letters))], 10, "any")
+    circuit = json.loads(json.dumps(to_data(Circuit("one", emit(alphabet, otherwise="a"), language))))
+    if "transitions" in claim:
+        claim = claim | {"transitions": {"S": dict.fromkeys(letters, "S")}}
+    monkeypatch.setattr(task, "_margin", lambda *given: pytest.fail("a proof was begun"))
+    assert _reason(circuit, claim | {"end": None}).startswith("the task asks")
+
+
 # The search ------------------------------------------------------------------------------------------------------
 
 
@@ -243,15 +266,19 @@ def test_a_search_stops_among_the_places_of_one_letter(monkeypatch):
     assert search.steps < 300
 
 
-@pytest.mark.parametrize("length, distinct, fits", [(None, False, True), (10**6, False, True), (None, True, False)])
-def test_a_position_far_away_is_reached_where_a_state_comes_twice(length, distinct, fits):
-    search = _everything(length, distinct)
-    asked = questions.of_position(Ask(search, "abcd"), 10**6)
-    if fits:
-        check_asked(search, asked, lambda letters: [0] * len(letters))
-    else:
-        with pytest.raises(Rejected, match="only looked for up to"):
-            next(asked)
+@pytest.mark.parametrize("n", [2, 65537, 300_000])
+def test_a_position_far_away_is_reached_in_a_sequence_of_that_length(n):
+    """The task's own definition answers it there."""
+    for length in (None, n):
+        search = _everything(length)
+        check_asked(search, questions.of_position(Ask(search, "abcd"), n), task.Keep(n).answers)
+
+
+@pytest.mark.parametrize("n, distinct", [(65537, True), ((1 << 20) + 1, False)])
+def test_a_position_that_is_too_far_away_is_said_to_be_that(n, distinct):
+    asked = questions.of_position(Ask(_everything(None, distinct), "abcd"), n)
+    with pytest.raises(Rejected, match=f"whether a sequence has {n} letters is only looked for up to {n - 1}"):
+        next(asked)
 
 
 @pytest.mark.parametrize("write", ["sum", "first", "last"])

@@ -18,6 +18,7 @@ from verify.checker.tasks.readout import NOBODY
 from verify.checker.values.language import Language
 
 _MOST_PATHS = 1 << 12
+_FIRST = 64  # situations whose answers are looked at before the others are found
 
 
 @dataclass(frozen=True)
@@ -74,23 +75,42 @@ class _Path:
 
 
 def prove_paths(language: Language, data: dict, task: Asking) -> Fraction:
-    """The least lead of the right letter over all paths; Rejected where there are too many, or a rule is missing."""
+    """The least lead of the right letter over all paths, or one that is none, of the first path with such; Rejected
+    where there are too many, or a rule is missing.
+
+    Situations are found before their answers are looked at, which takes longer, so that too many of them are soon told;
+    but the answers of the first few at once, for what is wrong is mostly wrong early.
+    """
     machine, margin = Machine(data, language.tokens), NOBODY
-    for path in _situations(language, machine, task):
-        for before, known, now in _steps(language, path, task):
-            margin = min(margin, _lead(machine, before, known, now, task))
+    later: list[_Path] = []
+    left = _FIRST
+    for paths in _levels(language, machine, task):
+        left -= len(paths)
+        if left < 0:
+            later += paths
+        elif (margin := min([margin, *_leads(language, machine, paths, task)])) <= 0:
+            return margin
+    for lead in _leads(language, machine, later, task):
+        margin = min(margin, lead)
+        if margin <= 0:
+            break
     return margin
 
 
-def _situations(language: Language, machine: Machine, task: Asking) -> list[_Path]:
-    """All that paths of the language lead to with one more letter to come; found before any answer is looked at, which
-    takes longer, so that too many of them are soon told.
-    """
+def _leads(language: Language, machine: Machine, paths: list[_Path], task: Asking) -> Iterator[Fraction]:
+    """Of the right letter, one more letter on."""
+    for path in paths:
+        for before, known, now in _steps(language, path, task):
+            yield _lead(machine, before, known, now, task)
+
+
+def _levels(language: Language, machine: Machine, task: Asking) -> Iterator[list[_Path]]:
+    """For each number of letters, from 0 on, the new situations that paths of the language lead to, with one more
+    letter to come."""
     paths = [_Path(language.start, {}, task.begin(), (), Situation({}, (), Work()))]
-    found: list[_Path] = []
     seen: set[Hashable] = set()
     for _ in range(language.length):
-        found += paths
+        yield paths
         following = []
         for path in paths:
             for before, known, now in _steps(language, path, task):
@@ -104,7 +124,6 @@ def _situations(language: Language, machine: Machine, task: Asking) -> list[_Pat
         if not following:
             break
         paths = following
-    return found
 
 
 def _steps(language: Language, path: _Path, task: Asking) -> Iterator[tuple[_Path, Known, int]]:
@@ -118,6 +137,8 @@ def _steps(language: Language, path: _Path, task: Asking) -> Iterator[tuple[_Pat
             own = ids[task.kinds[ids] == kind]
             taken = dict(path.taken)
             others = taken.get(number, ()) if edge.distinct else ()
+            if sum(np.array_equal(path.situation.choices[k], own) for k in others) >= len(own):
+                continue  # each letter of this kind has stood on the edge
             choices = path.situation.choices | {now: own}
             held = [((k, now), choices[k][:, None] != own[None, :]) for k in others]
             if edge.distinct:

@@ -20,6 +20,7 @@ from verify.checker.tasks.task_matches import Behind, Nearest
 from verify.checker.tasks.witness import MOST_STEPS, Automaton, Controlled, Pattern, Question, Search, Walk
 
 _LETTERS_SURE = 1 << 16  # of a sequence that is spelled out
+_LETTERS_FREE = 1 << 20  # of one where no letter is used up
 
 
 class Ask:
@@ -52,6 +53,8 @@ ANY = Many()
 
 def of_pairs(ask: Ask, keys: np.ndarray, values: np.ndarray, number: int = 1) -> Iterator[Question]:
     """At each key, and for each value: the value of the number-th pair of this key, or of its only one."""
+    if not len(keys) or not len(values):
+        raise Rejected("the task asks for no value of a key: it names no key, or no value")
     told = np.zeros(ask.count, dtype=np.int64)
     told[keys] += KEY
     told[values] += VALUE
@@ -75,17 +78,14 @@ def of_pairs(ask: Ask, keys: np.ndarray, values: np.ndarray, number: int = 1) ->
 
 
 def of_position(ask: Ask, n: int) -> Iterator[Question]:
-    """The letter at position n. Where no edge is distinct and more letters than there are states can come, one state
-    comes twice, and so there are sequences of every length."""
+    """The letter at position n."""
     language = ask.search.language
-    states = language.graph.states + 1
     if n > language.length:
         raise Rejected(f"the task asks for position {n}, and sequences have at most {language.length}")
-    if n > _LETTERS_SURE and states < n and not any(edge.distinct for edge in language.edges):
-        n = states
-    if n > _LETTERS_SURE:
-        raise Rejected(f"whether a sequence has {n} letters is only looked for up to {_LETTERS_SURE}")
-    yield Question({0: f"has a letter at position {n}"}, [ask.pattern(*[None] * n)])
+    most = _LETTERS_SURE if any(edge.distinct for edge in language.edges) else _LETTERS_FREE
+    if n > most:
+        raise Rejected(f"whether a sequence has {n} letters is only looked for up to {most}")
+    yield Question({0: f"has a letter at position {n}"}, [Pattern(ask.count, [(None, False)] * n, None)])
 
 
 def of_states(ask: Ask, machine: States) -> Iterator[Question]:

@@ -30,7 +30,7 @@ from verify.checker.tasks.task_forms import ONCE, Pairs, States, Tally, ends, re
 from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
-from verify.checker.tasks.witness import Question, Search, check_asked
+from verify.checker.tasks.witness import Question, Search, begun, check_asked
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
@@ -374,8 +374,10 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
         stated.check_letters(letters, language.used)
         if circuit.get("end") != stated.end:
             raise Rejected(f"circuit.json ends a text with {circuit.get('end')!r}, and the task with {stated.end!r}")
-        margin, search = _margin(language, circuit, stated.task), Search(language)
-        check_asked(search, stated.task.questions(Ask(search, letters)), stated.task.answers)
+        search = Search(language)
+        asked = begun(stated.task.questions(Ask(search, letters)))
+        margin = _margin(language, circuit, stated.task)
+        check_asked(search, asked, stated.task.answers)
         return Answers(None, margin, says)
     except (Rejected, ArithmeticError) as reason:
         return Answers(str(reason), None, says)

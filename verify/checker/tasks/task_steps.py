@@ -135,9 +135,8 @@ def prove_keep(reader: Reader, n: int) -> Fraction:
     if len(when) != 1 or any(not is_window(world, v) or reach(world, v) for v in value):
         raise Rejected("what is kept is no function of the present letter")
     open_ = Counted.of(world, when, _position)
-    high = max(world.language.length, n + 1)
-    points = open_.points(1, 1, high)
-    points = sorted({*points, n, n + 1})
+    high = world.language.length
+    points = sorted({*open_.points(1, 1, high), n, min(n + 1, high)})  # beyond the promise nothing is known of the flag
     if (open_.at(points)[0] != np.array([p <= n for p in points])).any():
         raise Rejected(f"the latch is not open exactly up to position {n}")
     letters = world.language.used

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -262,6 +263,16 @@ class _Classes:
                 taken[edge, kind] = taken.get((edge, kind), 0) + 1
         _check_path(self.language, [self.edges[edge] for edge, _ in trail], found)
         return found
+
+
+def begun(questions: Iterable[Question]) -> Iterator[Question]:
+    """The questions, of which there is one; Rejected at once where a claim names nothing to ask: it would be proved of
+    every circuit."""
+    own = (question for question in questions if question.says)
+    first = next(own, None)
+    if first is None:
+        raise Rejected("the task asks nothing: it names no answer, or nothing to be answered")
+    return chain([first], own)
 
 
 def check_asked(

@@ -1,0 +1,147 @@
+"""How a kernel is called, what it may write to, and what is said of what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.cases import cases
+from conformance.cases.companion import companion_cases
+from conformance.cases.crossed import STEPS, crossed_cases
+from conformance.faults.catalogue import FUNCTIONS
+from conformance.judge import judged
+from conformance.kernel import kernel
+from conformance.loader import Case
+
+SCAN, STEP = FUNCTIONS["selective_scan"], FUNCTIONS["step"]
+
+
+def _named(op: str, name: str) -> Case:
+    return next(case for case in cases(op) if case.name == name)
+
+
+def by_name(*, state, x, dt, A, B, C):
+    return STEP(state, x, dt, A, B, C)
+
+
+def state_last(x, dt, A, B, C, state):
+    return STEP(state, x, dt, A, B, C)
+
+
+def state_of_no_name(state, /, x, dt, A, B, C):
+    return STEP(state, x, dt, A, B, C)
+
+
+def of_no_names(C, B, A, dt, x, state, /):
+    return STEP(state, x, dt, A, B, C)
+
+
+@pytest.mark.parametrize("step", [by_name, state_last, state_of_no_name, of_no_names])
+@pytest.mark.parametrize("op", ["selective_scan", "ssd"])
+def test_a_step_is_given_its_operands_as_its_signature_has_them(op: str, step: Callable[..., Any]) -> None:
+    assert judged(kernel(step), _named(op, "columns")).status == "passed"
+
+
+def scan_of_no_names(u, delta, A, B, C, D=None, /, z=None, initial_state=None):
+    return SCAN(u, delta, A, B, C, D=D, z=z, initial_state=initial_state)
+
+
+@pytest.mark.parametrize("case", ["three steps", "skip and gate", "gate", "kept"])
+def test_operands_without_names_are_given_in_their_order(case: str) -> None:
+    assert judged(kernel(scan_of_no_names), _named("selective_scan", case)).status == "passed"
+
+
+def test_an_operand_that_must_be_there_is_named() -> None:
+    def scan(u, delta, A, B, C, D, /):
+        return SCAN(u, delta, A, B, C, D=D)
+
+    assert judged(kernel(scan), _named("selective_scan", "three steps")).says == "TypeError: it needs D"
+    assert judged(kernel(scan), _named("selective_scan", "skip")).status == "passed"
+
+
+@pytest.mark.parametrize(("given", "type_"), [(lambda y, state: (y, state), "tuple"), (lambda y, _: {"y": y}, "dict")])
+@pytest.mark.parametrize("name", ["one step", "columns"])
+def test_a_step_that_gives_back_no_tensor_is_wrong_for_that(given: Callable[..., Any], type_: str, name: str) -> None:
+    def step(state, x, dt, A, B, C):
+        return given(STEP(state, x, dt, A, B, C), state)
+
+    found = judged(kernel(step), _named("ssd", name))
+    assert (found.status, found.says) == ("failed", f"y is of type {type_}, but must be a tensor.")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (lambda y, last: ([y], last), "y is of type list, but must be a tensor."),
+        (lambda y, last: (y, [last]), "last_state is of type list, but must be a tensor."),
+    ],
+    ids=["y", "last state"],
+)
+def test_a_sequence_in_pieces_is_wrong_where_something_is_no_tensor(given: Callable[..., Any], says: str) -> None:
+    def scan(u, delta, A, B, C, initial_state=None, return_last_state=False):
+        return given(*SCAN(u, delta, A, B, C, initial_state=initial_state))
+
+    found = judged(kernel(scan), _named("selective_scan", "odd cuts"))
+    assert (found.status, found.says) == ("failed", says)
+
+
+def test_what_is_written_beside_a_view_is_seen() -> None:
+    """Outside of the operand, in the tensor that it is a view of."""
+
+    def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+        if B._base is not None:
+            B._base.flatten()[0] = 7.0
+        given = {"D": D, "z": z, "delta_bias": delta_bias, "delta_softplus": delta_softplus}
+        return SCAN(u, delta, A, B, C, **given)
+
+    without = frozenset({("batch", 2), ("groups", 2), *(("start", s) for s in ("state", "pieces", "documents"))})
+    without |= {("start", "state and documents")}
+    asked = [case for case in crossed_cases("selective_scan", without, (4,)) if not case.expected.keys() - {"y"}]
+    found = {case.options.get("views", False): judged(kernel(scan), case) for case in asked}
+    assert found[True].says == "it writes beside its operand B" and found[False].status == "passed"
+
+
+def test_what_a_step_writes_into_another_position_is_seen() -> None:
+    def step(state, x, dt, A, B, C):
+        y = STEP(state, x, dt, A, B, C)
+        x._base.flatten()[-1] += 1
+        return y
+
+    assert judged(kernel(step), _named("ssd", "columns")).says.startswith("it writes beside its operand x")
+    assert {judged(kernel(STEP), case).status for case in crossed_cases("ssd", frozenset(), STEPS)[:40]} >= {"passed"}
+
+
+@pytest.mark.parametrize("op", ["selective_scan", "ssd", "conv"])
+def test_borders_of_random_cases_are_told(op: str) -> None:
+    """A kernel that misses the second border is wrong at it."""
+    packed = next(case for case in companion_cases(op) if "seq_idx" in case.inputs)
+    borders = packed.borders["document"]
+
+    def call(**given: Any) -> Any:
+        numbers = given["seq_idx"].clone()
+        numbers[:, borders[1] :] = numbers[:, :1]
+        numbers[:, : borders[1]] = 0 * numbers[:, : borders[1]]
+        return FUNCTIONS[op](**given | {"seq_idx": numbers})
+
+    wrong = kernel(FUNCTIONS[op], op, op)
+    found = judged(type(wrong)(op, op, call, wrong.accepts), packed)
+    assert found.near == f"at the document border {borders[0]}"
+    cut = next(case for case in companion_cases(op) if "cuts" in case.options)
+    assert cut.borders["cut"] == cut.options["cuts"]
+
+
+def test_a_border_is_that_of_the_row_which_is_wrong() -> None:
+    several = [case for case in crossed_cases("conv") if len(case.inputs.get("seq_idx", ())) > 1]
+    case = next(case for case in several if not case.expected.keys() - {"y"} and case.inputs["x"].shape[-1] > 20)
+    second = (case.inputs["seq_idx"][1].diff() != 0).nonzero().flatten()[1].item() + 1
+    assert second not in case.borders["document"]
+
+    def conv(x, weight, bias=None, seq_idx=None, activation=None):
+        y, _ = FUNCTIONS["conv"](x, weight, bias, seq_idx, activation=activation)
+        y = y.clone()
+        y[1, :, second] += 1024
+        return y
+
+    assert judged(kernel(conv), case).near == f"at the document border {second}"
