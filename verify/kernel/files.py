@@ -56,7 +56,8 @@ def read(directory: Path) -> Checkpoint:
         circuit, promise = read_json(directory / "circuit.json", exact=True), manifest["promise"]
         form = FORMATS[promise["dtype"]]
         config = check_config(read_json(directory / "config.json"), form)
-        if manifest.get("format_version", 2) != 2 or circuit["version"] != 1:
+        versions = manifest.get("format_version", 2), circuit["version"]
+        if versions != (2, 1) or any(type(version) is not int for version in versions):
             raise Unproved("construction.json or circuit.json has a version that the kernel does not read")
         if set(promise) - _PROMISE or promise.get("level", "bit-exact") != "bit-exact":
             raise Unproved("the promise is not one of bit-exact answers")
@@ -109,6 +110,8 @@ def parse_json(name: str, raw: bytes, exact: bool = False) -> dict[str, Any]:
 
     try:
         content = json.loads(raw.decode("utf-8"), object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+        if b"\\u" in raw:
+            json.dumps(content, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
     except (ValueError, RecursionError) as reason:
         raise Unproved(f"{name} is not JSON: {reason!s:.200}") from reason
     if not isinstance(content, dict):

@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from tests.verify.kernel.small import copied, only_new, searched
@@ -200,6 +201,7 @@ def _alphabet_with_ids(circuit: dict, config: dict) -> None:
         (_one_state_by_number, "a state 1, whose name is no text"),
         (_alphabet_with_ids, "the alphabet of circuit.json is no list of names"),
         (lambda circuit, config: circuit["alphabet"].__setitem__(0, 0), "the alphabet of circuit.json is no list"),
+        (lambda circuit, config: circuit.update(version=True), "has a version that the kernel does not read"),
         (lambda circuit, config: config.update(pad_token_id=1), "pads with 1, which is a letter"),
         (lambda circuit, config: config.update(pad_token_id=-1), "pads with -1, which is a letter"),
     ],
@@ -230,13 +232,19 @@ def test_texts_in_place_of_lists_of_numbers_are_refused(recall):
             Circuit(ledger, {"streams": streams, "output": len(streams) - 1})
 
 
-def test_metadata_that_safetensors_does_not_open_is_refused(recall, tmp_path):
+def test_a_header_that_safetensors_does_not_open_is_refused(recall, tmp_path):
     raw = (recall / "model.safetensors").read_bytes()
     length = int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8 : 8 + length])
-    for told in ({"format": 1}, ["format"]):
+    for told, why in (
+        ({"format": 1}, "no texts by name"),
+        (["format"], "no texts by name"),
+        ({"format": "\ud800"}, "is not JSON"),
+    ):
         changed = json.dumps(header | {"__metadata__": told}).encode()
         place = copied(recall, tmp_path / "copy")
         (place / "model.safetensors").write_bytes(len(changed).to_bytes(8, "little") + changed + raw[8 + length :])
-        with pytest.raises(Unproved, match="no texts by name"):
+        with pytest.raises(SafetensorError):
+            load_file(place / "model.safetensors")
+        with pytest.raises(Unproved, match=why):
             read(place)
