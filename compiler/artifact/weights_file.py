@@ -23,6 +23,7 @@ _LONGEST_HEADER = 100_000_000  # bytes, as the format has it
 
 def read_tensors(weights: Path) -> dict[str, Tensor]:
     """Every tensor of the file; CheckpointError where it is none of ours."""
+    check_plain(weights)
     try:
         tensors = load_file(weights)
         _check_once(weights)
@@ -33,6 +34,7 @@ def read_tensors(weights: Path) -> dict[str, Tensor]:
 
 def read_metadata(weights: Path) -> dict[str, str] | None:
     """The entry of the header that is no tensor; CheckpointError where the file is none of ours."""
+    check_plain(weights)
     try:
         with safe_open(weights, framework="pt") as file:
             metadata = file.metadata()
@@ -73,8 +75,6 @@ def _check_once(weights: Path) -> None:
 
 def _fault(weights: Path) -> str:
     """Why a file cannot be read: the library quotes the file, at any length."""
-    if not weights.is_file():
-        return "it is no ordinary file" if weights.exists() else "it is missing"
     size = file_bytes(weights)
     try:
         with weights.open("rb") as file:

@@ -46,6 +46,15 @@ def test_a_model_that_transformers_saved_is_a_checkpoint_again(original: Path, t
     assert all((place / name).read_bytes() == (original / name).read_bytes() for name in (*SEALED_FILES, MANIFEST))
 
 
+def test_weights_that_are_a_pipe_are_refused_before_they_are_opened(original: Path, tmp_path: Path, capsys) -> None:
+    """A pipe that nobody writes to is never read to its end."""
+    place = written_again(original, tmp_path / "other")
+    (place / "model.safetensors").unlink()
+    os.mkfifo(place / "model.safetensors")
+    assert run("adopt", str(place), "--original", str(original)) == 2
+    assert "is a named pipe, and a plain file is needed." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_narrow_model_is_adopted_in_the_dtype_in_which_it_was_loaded(dtype: str, tmp_path: Path) -> None:
     """Its checkpoint holds float32 numbers, and what transformers saves of it has the same in the narrow dtype."""
