@@ -44,6 +44,21 @@ _CASES = {
     "head step": ("selective_scan", "ssd"),
 }
 OPERATIONS = (*SIGNATURES, "channel step", "head step")
+_OPTIONAL = (
+    "D",
+    "z",
+    "delta_bias",
+    "dt_bias",
+    "bias",
+    "initial_state",
+    "initial_states",
+    "seq_idx",
+    OFFSETS,
+    "activation",
+)
+_FLAGS = ("delta_softplus", "dt_softplus", "use_qk_l2norm_in_kernel", OFFSET_STATES, *STATE_OUT)
+_ABSENT = {**dict.fromkeys(_OPTIONAL), **dict.fromkeys(_FLAGS, False)}
+"""What stands for an operand or an option that a case lacks, where a kernel has no default for it."""
 TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
 
 
@@ -193,9 +208,11 @@ class Kernel:
             )
             given = laid_out("step", case, {k: value for k, value in arguments.items() if k in self.accepts})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
-            by_name = {"state": state} if "state" in self.accepts else {}
+            # It gets a view, so a kernel that puts other memory in its place has not updated the caller's.
+            own = state[...]
+            by_name = {"state": own} if "state" in self.accepts else {}
             with _untouched(given):
-                ys.append(self.call(**by_name, **given) if by_name else self.call(state, **given))
+                ys.append(self.call(**by_name, **given) if by_name else self.call(own, **given))
             if not is_clean_beside(state):
                 raise Misbehaved("it writes beside its state")
         y = _joined(torch.stack, ys, axis)
@@ -325,7 +342,20 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     accepts = frozenset(parameters)
     by_place = [each for each in parameters.values() if each.kind is each.POSITIONAL_ONLY]
     call = _by_place(function, by_place) if by_place else function
+    absent = {each.name: _ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
+    if absent:
+        call = _with_absent(call, absent)
     return Kernel(name, op or _operation(name, accepts), call, accepts, device)
+
+
+def _is_asked_for(parameter: inspect.Parameter) -> bool:
+    """Whether it has no default, and stands for what a case may lack."""
+    return parameter.default is parameter.empty and parameter.name in _ABSENT
+
+
+def _with_absent(function: Callable[..., Any], absent: Mapping[str, Any]) -> Callable[..., Any]:
+    """What a case lacks is given as None or False to a function that has no default for it."""
+    return lambda *places, **given: function(*places, **{**absent, **given})
 
 
 def _by_place(function: Callable[..., Any], places: Sequence[inspect.Parameter]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,9 @@ def _sequences(language: InputLanguage) -> Iterator[np.ndarray]:
         length += 1
     longest = min(language.max_length, LONGEST)
     for reach in sorted({length, max(length, longest // 4), longest} & set(range(1, longest + 1))):
-        rows = [walk for seed in range(_WALKS) if (walk := _walk(language, reach, seed)) is not None]
+        # A length that one seed does not find, or not within its budget, the others do not find either.
+        walks = (_walk(language, reach, seed) for seed in range(_WALKS))
+        rows = list(takewhile(lambda walk: walk is not None, walks))
         if rows and left >= reach * len(rows):
             yield np.array(rows, dtype=np.int64)
 

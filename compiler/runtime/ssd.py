@@ -45,7 +45,7 @@ def ssd_scan(
     batch, length, heads, headdim = x.shape
     state = x.new_zeros(batch, heads, headdim, B.shape[-1]) if initial_states is None else initial_states.to(dtype)
     steps = min(chunk_size, MAX_CHUNK)
-    rows = max(1, _AT_ONCE // (heads * min(steps, length) ** 2))
+    rows = max(1, _AT_ONCE // (max(heads, 1) * min(steps, length) ** 2))  # a block may have no heads
     parts = zip(*(m.split(rows) for m in (x, dt, B, C, state)), strict=True)
     scanned = [_rows(A, steps, *part) for part in parts]
     y, state = (torch.cat(found) for found in zip(*scanned, strict=True))

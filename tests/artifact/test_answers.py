@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -21,10 +22,12 @@ from compiler import (
     emit,
     latch,
     readout_integer,
+    readout_one_hot,
 )
 from compiler.artifact.answers import read_answers, task_function
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed, text_hash
+from compiler.language.random_strings import RandomStrings
 from constructions.command.cli import app
 from verify import Counted, Lookup
 
@@ -278,3 +281,17 @@ def test_a_task_is_asked_in_another_basis_as_well(tmp_path):
     (tmp_path / "d" / "construction.json").write_text(json.dumps(content))
     code, said = run("verify", tmp_path / "d")
     assert code == 1 and said["verification"]["accuracy"] < 1
+
+
+def test_a_length_that_no_string_has_is_searched_for_once(tmp_path):
+    """Six pairs of distinct edges hold 61 letters at most, of 64 that are promised; each search gives up late."""
+    letters = Alphabet.of(*(f"t{i}" for i in range(12)))
+    names = letters.tokens
+    pairs = [(("A", f"B{i}", names, True), (f"B{i}", "A", names[:3], True)) for i in range(3)]
+    language = InputLanguage.of(letters, "A", [edge for pair in pairs for edge in pair], 64, "pairs")
+    circuit = Circuit("held", readout_one_hot(Tokens(letters).one_hot(), letters), language)
+    asked = []
+    draw = RandomStrings.draw
+    with patch.object(RandomStrings, "draw", lambda self, rng: asked.append(self.length) or draw(self, rng)):
+        compile(circuit).save(tmp_path / "c", task=lambda names: names[-1])
+    assert 0 < asked.count(64) < 10

@@ -54,11 +54,35 @@ def test_operands_without_names_are_given_in_their_order(case: str) -> None:
 
 
 def test_an_operand_that_must_be_there_is_named() -> None:
-    def scan(u, delta, A, B, C, D, /):
-        return SCAN(u, delta, A, B, C, D=D)
+    def scan(u, delta, A, B, C, rate, /):
+        return SCAN(u, delta, A, B, C)
 
-    assert judged(kernel(scan), _named("selective_scan", "three steps")).says == "TypeError: it needs D"
-    assert judged(kernel(scan), _named("selective_scan", "skip")).status == "passed"
+    assert judged(kernel(scan), _named("selective_scan", "three steps")).says == "TypeError: it needs rate"
+
+
+def scan_without_defaults(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state):
+    assert delta_softplus in (True, False) and return_last_state in (True, False)
+    return SCAN(u, delta, A, B, C, D=D, z=z, delta_bias=delta_bias, delta_softplus=delta_softplus)
+
+
+def scan_without_names_and_defaults(u, delta, A, B, C, D, z, /):
+    return SCAN(u, delta, A, B, C, D=D, z=z)
+
+
+@pytest.mark.parametrize("scan", [scan_without_defaults, scan_without_names_and_defaults])
+@pytest.mark.parametrize("case", ["three steps", "skip", "skip and gate"])
+def test_what_a_case_lacks_is_given_as_none_or_false_where_there_is_no_default(scan, case: str) -> None:
+    assert judged(kernel(scan), _named("selective_scan", case)).status == "passed"
+
+
+def test_a_step_that_puts_other_memory_under_its_state_has_not_updated_it() -> None:
+    def step(state, x, dt, A, B, C):
+        new = state.clone()
+        y = STEP(new, x, dt, A, B, C)
+        state.data = new
+        return y
+
+    assert judged(kernel(step), _named("ssd", "columns")).status == "failed"
 
 
 @pytest.mark.parametrize(("given", "type_"), [(lambda y, state: (y, state), "tuple"), (lambda y, _: {"y": y}, "dict")])

@@ -117,10 +117,12 @@ def test_no_right_kernel_is_called_wrong(function: Callable[..., Any]) -> None:
     assert {*found} <= {"passed", "skipped"} and found["passed"] > 80
 
 
-@pytest.mark.parametrize("kind", ["channel step", "head step"])
-def test_steps_are_asked_at_these_sizes(kind: str) -> None:
+OF_STEPS = [(kind, op) for kind in ("channel step", "head step") for op in replace(ours("step"), op=kind).operations()]
+
+
+@pytest.mark.parametrize(("kind", "op"), OF_STEPS)
+def test_steps_are_asked_at_these_sizes(kind: str, op: str) -> None:
     """Four positions, one after the other."""
-    (op,) = replace(ours("step"), op=kind).operations()
     asked = [case for case in layer_cases(op, frozenset(), STEPS) if case.stage != ROUNDED]
     wide = [case for case in asked if case.inputs["B"].shape[-1 if op == "ssd" else -2] >= 64]
     assert len(wide) > 10

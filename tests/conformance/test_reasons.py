@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -38,6 +40,28 @@ def reasons(tested, of=SHORT):
 
 def test_a_mistake_that_explains_all_is_likely() -> None:
     assert reasons(changed(lambda m: m | {"D": None})).likely == "D u is left out"
+
+
+def test_no_mistake_is_likely_where_states_of_documents_are_wrong_too() -> None:
+    def scan(u, delta, A, B, C, D=None, return_last_state=False, cu_seqlens=None):
+        states = []
+        for start, stop in pairwise([0, u.shape[2]] if cu_seqlens is None else cu_seqlens.tolist()):
+            part = [m[..., start:stop] for m in (u, delta, B, C)]
+            y, state = selective_scan(part[0], part[1], A, part[2], part[3], return_last_state=True)
+            states.append((y, state))
+        y, state = (torch.cat(each, axis) for each, axis in zip(zip(*states, strict=True), (2, 0), strict=True))
+        rolled = state.roll(1, 0) if roll and D is not None else state
+        return (y, rolled) if return_last_state else y
+
+    of = [case for case in SHORT if not {"z", "delta_bias", "initial_state"} & case.inputs.keys()]
+    of = [case for case in of if not case.options.get("delta_softplus") and not case.options.get("cuts")]
+    of += [case for case in crossed_cases("selective_scan") if {"D", "seq_idx"} <= case.inputs.keys()][:40]
+    found = {}
+    for roll in (False, True):
+        ran = [run(kernel(scan), case) for case in of]
+        assert any("document_states" in each.case.expected and each.results is not None for each in ran)
+        found[roll] = why(ran).likely
+    assert found == {False: "D u is left out", True: ""}
 
 
 def test_two_mistakes_are_likely_where_together_they_explain_all() -> None:

@@ -162,3 +162,10 @@ def test_refuses_groups_that_do_not_divide_the_heads():
     columns = torch.zeros(1, 8, 2, 4)
     with pytest.raises(ValueError, match="B has 2 groups"):
         ssd_scan(x, dt, A, columns, columns, 4)
+
+
+def test_a_block_without_heads_gives_nothing():
+    """A circuit that needs no state has Mamba-2 blocks of no head."""
+    x, B = torch.zeros(2, 5, 0, 4), torch.ones(2, 5, 1, 3)
+    y, state = ssd_scan(x, torch.zeros(2, 5, 0), torch.zeros(0), B, B, 4, return_final_states=True)
+    assert y.shape == x.shape and state.shape == (2, 0, 4, 3)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -147,7 +148,13 @@ def parse_json(text: str, name: str):
             raise ValueError(f"{number[:20]} is no finite number")
         return float(number)
 
-    return json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+    def whole(number: str) -> int:
+        if number == "-0":
+            raise ValueError("-0 is no whole number for other readers")
+        return int(number)
+
+    hooks: Any = {"object_pairs_hook": unique, "parse_int": whole, "parse_float": finite, "parse_constant": finite}
+    return json.loads(text, **hooks)
 
 
 # model.safetensors ----------------------------------------------------------------------------------

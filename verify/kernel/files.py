@@ -108,8 +108,14 @@ def parse_json(name: str, raw: bytes, exact: bool = False) -> dict[str, Any]:
             raise ValueError(f"float64 does not hold {number[:20]}; write it as a fraction")
         return float(number)
 
+    def whole(number: str) -> int:
+        if number == "-0":
+            raise ValueError("-0 is no whole number for other readers")
+        return int(number)
+
+    hooks: Any = {"object_pairs_hook": unique, "parse_int": whole, "parse_float": finite, "parse_constant": finite}
     try:
-        content = json.loads(raw.decode("utf-8"), object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+        content = json.loads(raw.decode("utf-8"), **hooks)
         if b"\\u" in raw:
             json.dumps(content, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
     except (ValueError, RecursionError) as reason:

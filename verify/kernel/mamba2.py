@@ -81,8 +81,10 @@ def _step(
     """Δ of a head, and its |A|: 0, or 1 where a whole chunk's sum of Δ is exact (Activations.decays_of_a_chunk)."""
     step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
     pad = f.pad_step(f"{place}: Δ", dyadic(w["dt_bias"][head])) if rate[1] else Fraction(0)
-    limits, top = config.get("time_step_limit") or [], max(f.size(step), pad)
-    if [type(x) for x in limits] != [float, float] or not limits[0] == 0 <= top <= limits[1] <= f.form.largest:
+    limits, top = config.get("time_step_limit"), max(f.size(step), pad)
+    if type(limits) is not list or list(map(type, limits)) != [float, float]:
+        raise Unproved(f"time_step_limit is {limits!r:.60}, expected two floats, such as [0.0, 65504.0]")
+    if not limits[0] == 0 <= top <= limits[1] <= f.form.largest:
         raise Unproved(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limits!r:.60}")
     if step.rounded or top and (rate[0] != rate[1] or rate[0] not in (0, 1)):
         raise Unproved(f"{place}: A is neither 0 nor -1, so sums over a chunk may round")

@@ -21,9 +21,9 @@ Names = dict[str, int]
 _STOP, _STRANGE = -1, -2  # no ids
 
 
-def number(given: Any) -> int:
-    if type(given) is not int or not 1 <= given < 1 << 12:
-        raise Unproved(f"the task has the number {given!r:.20}, expected one from 1 on, below 2^12")
+def number(given: Any, most: int = 1 << 12) -> int:
+    if type(given) is not int or not 1 <= given < most:
+        raise Unproved(f"the task has the number {given!r:.20}, expected one from 1 on, below {most}")
     return given
 
 
@@ -38,6 +38,7 @@ def absolute_time(names: Names) -> list[Machine]:
 
 def keep_nth(names: Names, n: int) -> list[Machine]:
     """From position n on: the letter that stood at it."""
+    number(n, 1 << 40)
     step = lambda held, a: (min(held[0] + 1, n), a if held[0] + 1 == n else held[1])
     return [Machine((0, None), step, lambda held: held[1])]
 

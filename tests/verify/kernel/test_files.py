@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from tests.verify.kernel.small import copied, only_new, searched
+from verify.checker.check import check
 from verify.kernel.certificate import prove, replay
 from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
@@ -138,6 +139,14 @@ def test_files_that_name_more_than_the_kernel_reads_are_refused(recall, tmp_path
     assert len(parse({"language": language | {"tokens": 1 << 10}, "length": 4}).edges) == 65
 
 
+@pytest.mark.parametrize("limit", [None, [0, 1], [0.0], [0.0, "inf"], {"__float__": "Infinity"}])
+def test_a_limit_of_steps_of_another_kind_is_told_as_that(heads, tmp_path, limit):
+    config = json.loads((heads / "config.json").read_text()) | {"time_step_limit": limit}
+    other = copied(heads, tmp_path / "copy", config=config)
+    for said in (check(other).reason, str(pytest.raises(Unproved, replay, other, searched(heads)[1]).value)):
+        assert "expected two floats" in said or "time_step_limit" in said and "Δ can reach" not in said, said
+
+
 @pytest.mark.parametrize("most", [1e300, 0.5])
 def test_a_limit_of_steps_that_is_no_float32_or_too_low_is_refused(heads, tmp_path, most):
     config = json.loads((heads / "config.json").read_text()) | {"time_step_limit": [0.0, most]}
@@ -240,8 +249,11 @@ def test_a_header_that_safetensors_does_not_open_is_refused(recall, tmp_path):
         ({"format": 1}, "no texts by name"),
         (["format"], "no texts by name"),
         ({"format": "\ud800"}, "is not JSON"),
+        ({"format": "pt"}, "-0 is no whole number"),
     ):
         changed = json.dumps(header | {"__metadata__": told}).encode()
+        if told == {"format": "pt"}:  # Python reads -0 as 0, and others as a decimal
+            changed = changed.replace(b'"data_offsets": [0,', b'"data_offsets": [-0,')
         place = copied(recall, tmp_path / "copy")
         (place / "model.safetensors").write_bytes(len(changed).to_bytes(8, "little") + changed + raw[8 + length :])
         with pytest.raises(SafetensorError):

@@ -10,7 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from constructions.registry import CONSTRUCTIONS
 from tests.spread import some
+from tests.verify.checker.checkpoints import write
 from tests.verify.kernel.attack import Target, accepted, edited
 from tests.verify.kernel.small import chains, copied, searched
 from verify.checker.tasks.task_copies import BAR, END, OTHER, TEXT, Written, answers
@@ -19,7 +21,9 @@ from verify.kernel.claims import Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved
 from verify.kernel.machines import Machine, beside
+from verify.kernel.tasks import read_task
 from verify.kernel.texts import edit_distance, selective_copy
+from verify.prover.prove import search
 from verify.tasks.solvers.sequences import LongestIncreasingSubsequenceSolver
 from verify.tasks.solvers.words import EditDistanceSolver
 
@@ -229,3 +233,17 @@ def _another_matrix(circuit: dict) -> dict:
     row = next(row for row in scores["rows"] if row)
     row[0][1] = str(2 * Fraction(row[0][1]))
     return circuit | {"streams": streams}
+
+
+@pytest.mark.parametrize("sizes", [{"n": 4, "vocab": 3}, {"n": 2, "vocab": 2}])
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_the_last_position_of_a_promise_is_kept(sizes, arch, tmp_path):
+    construction = CONSTRUCTIONS["keep-nth"](**sizes, length=sizes["n"], max_length=sizes["n"], arch=arch)
+    place = write(tmp_path / "c", construction.circuit(), arch, task=construction.asks())
+    assert search(place)[0].task
+
+
+@pytest.mark.parametrize("n", ["1", None, True, 0, 1.0])
+def test_a_position_of_another_kind_is_told(n):
+    with pytest.raises(Unproved, match="the task has the number"):
+        read_task(["a", "b"], {"name": "keep-nth", "n": n})

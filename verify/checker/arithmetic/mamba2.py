@@ -87,10 +87,12 @@ def _step(
     )
     a = decay(float(tensors["A_log"].dense_row(0)[head]))
     limit = config.get("time_step_limit")
-    low, high = limit if isinstance(limit, list) and len(limit) == 2 else (None, None)
+    if not (isinstance(limit, list) and list(map(type, limit)) == [float, float]):
+        raise Rejected(f"time_step_limit is {limit!r:.60}, expected two floats, such as [0.0, 65504.0]")
+    low, high = limit
     padded = step_at_pads(bias.const, f"{place}: Δ") if a[1] else Fraction(0)
     top = max(step.top, padded)
-    if not (isinstance(low, float) and isinstance(high, float) and low == 0 and top <= high):
+    if not (low == 0 and top <= high):
         raise Rejected(f"{place}: Δ can reach {float(top):g}, and time_step_limit is {limit!r:.60}")
     if float(world.format.largest) < high < math.inf:
         raise Rejected(f"{place}: time_step_limit is {high:g}, which {world.format.name} does not hold")
