@@ -35,6 +35,10 @@ _ASKED |= {
 }
 
 
+OF_ARGUMENTS = {name: words for name, words in (_GIVEN | _ASKED).items() if name not in ("cuts", "views")}
+"""What a case with this argument has, in the words of `features`."""
+
+
 @dataclass(frozen=True)
 class Trait:
     """Something that cases have or have not; having: one bit for each case."""

@@ -15,7 +15,8 @@ from conformance.cases.companion import companion_cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
-from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
+from conformance.features import OF_ARGUMENTS, features
+from conformance.judge import Finding, Ran, Status, Why, run, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
@@ -31,13 +32,14 @@ UNHEARD: Heard = lambda what: None
 @dataclass(frozen=True)
 class Tested:
     """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"; why: what is known
-    of why cases of a kernel are wrong.
+    of why cases of a kernel are wrong; never: what a kernel has arguments for, and no case that was run asks it for.
     """
 
     name: str
     kind: str
     findings: list[Finding]
     why: Why = Why()
+    never: tuple[str, ...] = ()
 
     def stages(self) -> Iterator[tuple[str, Status, list[Finding]]]:
         """(stage, verdict, findings) in order."""
@@ -79,6 +81,7 @@ class Tested:
             "likely": self.why.likely,
             "apart": list(self.why.apart),
             "first": list(self.why.first),
+            "never_asked": list(self.never),
         }
         return {"name": self.name, "kind": self.kind, "good": self.good, **known, "stages": stages}
 
@@ -88,8 +91,18 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     exact = list(trial(kernel, full))
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
-    yield Tested(kernel.name, "kernel", with_cause(exact, known), known)
+    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never_asked(kernel, [*exact, *random]))
     yield Tested(kernel.name, "random", with_cause(random, known), known)
+
+
+def never_asked(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
+    """What it has arguments for and cases have, though none of these was run: where it takes certain sizes only, say,
+    the small cases by which it is seen what it takes may all be refused.
+    """
+    taken = {words for name, words in OF_ARGUMENTS.items() if name in kernel.accepts}
+    there = [(each.finding.status, features(each.case).keys() & taken) for each in found]
+    asked = {words for status, has in there if status in ("passed", "failed") for words in has}
+    return tuple(sorted({words for _, has in there for words in has} - asked))
 
 
 def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UNHEARD) -> Tested:

@@ -307,7 +307,8 @@ def _verdict(tested: Sequence[Tested]) -> str:
         return f"{failed}; {f'right: all {run:,} cases that were run' if run else 'no other was run'}{skipped}"
     if untried := [each.name for each in tested if not each.good]:
         return f"nothing was run of {', '.join(untried)}{skipped}"
-    return f"right: all {run:,} cases that were run{skipped}"
+    never = "; ".join(f"{each.name} was never asked for: {', '.join(each.never)}" for each in tested if each.never)
+    return f"right: all {run:,} cases that were run{skipped}{never and '; but '}{never}"
 
 
 def _faults(where: Where, as_json: bool) -> None:

@@ -239,3 +239,19 @@ def test_a_result_of_another_form_has_no_likely_cause() -> None:
 def test_a_mistake_that_is_made_everywhere_is_named_over_all_cases(op: str, bug: str, named: str) -> None:
     """In pieces, beside documents, in narrow dtypes, and where a wrong result is no longer one of exact numbers."""
     assert why(list(trial(faulty(op, bug)))).likely == named
+
+
+def test_options_that_no_case_asked_for_are_told() -> None:
+    """A kernel of lengths in sixteens is asked for no option by the small cases."""
+
+    def in_sixteens(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+        if u.shape[2] % 16:
+            raise NotImplementedError("lengths in sixteens only")
+        return selective_scan(u, delta, A, B, C)
+
+    of = cases("selective_scan")
+    ran = [run(kernel(in_sixteens), case) for case in of]
+    assert {each.finding.status for each in ran} == {"passed", "skipped"}
+    assert report.never_asked(kernel(in_sixteens), ran) == ("D", "bias", "softplus", "z")
+    ours = changed(lambda m: m)
+    assert report.never_asked(ours, [run(ours, case) for case in of]) == ()
