@@ -208,11 +208,12 @@ class Kernel:
             )
             given = laid_out("step", case, {k: value for k, value in arguments.items() if k in self.accepts})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
-            # It gets a view, so a kernel that puts other memory in its place has not updated the caller's.
-            own = state[...]
-            by_name = {"state": own} if "state" in self.accepts else {}
+            by_name = {"state": state} if "state" in self.accepts else {}
+            memory = state.data_ptr()
             with _untouched(given):
-                ys.append(self.call(**by_name, **given) if by_name else self.call(own, **given))
+                ys.append(self.call(**by_name, **given) if by_name else self.call(state, **given))
+            if state.data_ptr() != memory:
+                raise Misbehaved("it puts other memory in the place of its state, and updates none that others hold")
             if not is_clean_beside(state):
                 raise Misbehaved("it writes beside its state")
         y = _joined(torch.stack, ys, axis)
