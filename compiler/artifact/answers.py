@@ -11,7 +11,6 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -119,18 +118,9 @@ def _sequences(language: InputLanguage) -> Iterator[np.ndarray]:
         length += 1
     longest = min(language.max_length, LONGEST)
     for reach in sorted({length, max(length, longest // 4), longest} & set(range(1, longest + 1))):
-        # A length that one seed does not find, or not within its budget, the others do not find either.
-        walks = (_walk(language, reach, seed) for seed in range(_WALKS))
-        rows = list(takewhile(lambda walk: walk is not None, walks))
+        rows = language.walks(reach, _WALKS)
         if rows and left >= reach * len(rows):
             yield np.array(rows, dtype=np.int64)
-
-
-def _walk(language: InputLanguage, length: int, seed: int) -> np.ndarray | None:
-    try:
-        return language.sample(1, length, seed)[0]
-    except ValueError:  # it ran dry of tokens
-        return None
 
 
 def _asked(task: Task, names: list[str], letters: frozenset[str]) -> str | None:

@@ -5,7 +5,6 @@ promise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -113,11 +112,7 @@ class Artifact:
         """Of some short walks of the language the one that holds most letters; whole prompts where it knows them."""
         language = self.compiled.source.token_language
         for length in (n for n in _EXAMPLES if n <= language.max_length):
-            walks = []
-            for seed in range(_WALKS):
-                with suppress(ValueError):  # a walk can run dry of tokens
-                    walks.append(language.sample(1, length, seed=seed)[0].tolist())
-            whole = [prompt for walk in walks if (prompt := first_prompt(language, walk))]
+            whole = [prompt for walk in language.walks(length, _WALKS) if (prompt := first_prompt(language, walk))]
             if whole:
                 return language.alphabet.decode(max(whole, key=lambda walk: len(set(walk))))
         return ""

@@ -256,6 +256,18 @@ class InputLanguage:
         strings = RandomStrings(self.start, self.edges, self._leaving, length)
         return np.array([strings.draw(rng) for _ in range(count)], dtype=np.int64).reshape(count, length)
 
+    def walks(self, length: int, count: int) -> list[list[int]]:
+        """The sequence that `sample` draws of each seed 0 … count − 1, up to the first that it does not find: a length
+        that one seed does not find, or not within its budget, the others do not find either.
+        """
+        found = []
+        for seed in range(count):
+            try:
+                found.append(self.sample(1, length, seed)[0].tolist())
+            except ValueError:
+                break
+        return found
+
     def longest(self, most: int) -> int:
         """The length of its longest sequences of at most `most` tokens, as far as `sample` finds them."""
         for length in range(min(integer(most, "most of longest", 0), self.max_length), 0, -1):

@@ -52,13 +52,7 @@ def samples(language: InputLanguage) -> list[np.ndarray]:
     """Some random paths of the language, of a short and of a longer length it has: (sequences, time) each."""
     found: list[np.ndarray] = []
     for length in sorted({min(n, language.max_length) for n in (LONGEST, 11, 6, 4, 3, 2, 1)}, reverse=True):
-        paths = []
-        for seed in range(SEQUENCES):
-            try:
-                paths.append(language.sample(1, length, seed)[0])
-            except ValueError:  # a walk can run dry of tokens
-                continue
-        if paths:
+        if paths := language.walks(length, SEQUENCES):
             found.append(np.array(paths))
         if len(found) == 2:
             break

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +44,7 @@ def example(compiled: Compiled) -> str:
     language, tokens = compiled.source.token_language, compiled.source.token_alphabet.tokens
     found = [Artifact.of(compiled, None).example[0]]
     for length in (n for n in _LENGTHS if n <= language.max_length):
-        for seed in range(_WALKS):
-            with suppress(ValueError):  # a walk can run dry of tokens
-                found.append(" ".join(tokens[i] for i in language.sample(1, length, seed)[0].tolist()))
+        found += [" ".join(tokens[i] for i in walk) for walk in language.walks(length, _WALKS)]
 
     def told(text: str) -> tuple[int, int]:
         scores = compiled.interpret(np.array([compiled.source.token_alphabet.encode(text)]))[0]

@@ -18,8 +18,7 @@ _TRIES = 32
 class Walks(Task):
     """Random walks of an input language, and as hand-made cases all of its short strings, length by length.
 
-    Walks are as long as the language allows, up to 64 tokens: where a walk can run dry of tokens, half as long, and so
-    on.
+    Walks are as long as the language allows, up to 64 tokens: where it has none so long, half as long, and so on.
     """
 
     name = "walks"
@@ -35,7 +34,8 @@ class Walks(Task):
         return f"short strings and random walks of the input language ({called}), against the interpreter"
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
-        rows = [self._walk(int(rng.integers(2**62))) for _ in range(count)]
+        seeds = (int(rng.integers(2**62)) for _ in range(count))
+        rows = [self.language.sample(1, self.length, seed)[0].tolist() for seed in seeds]
         return _unasked(rows)
 
     def rows(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
@@ -57,15 +57,6 @@ class Walks(Task):
         except ValueError:
             return False
         return True
-
-    def _walk(self, seed: int) -> list[int]:
-        """One walk; a few others are tried where one runs dry."""
-        for again in range(_TRIES):
-            try:
-                return self.language.sample(1, self.length, seed + again)[0].tolist()
-            except ValueError as reason:
-                dry = reason
-        raise dry
 
 
 def _unasked(rows: Sequence[Sequence[int]], case: str = "") -> Batch:
