@@ -57,7 +57,7 @@ def features(case: Case) -> dict[str, Any]:
     if {"last_state", "document_states"} & case.expected.keys():
         found["last state"] = True
     if case.tolerance:
-        found["ordinary numbers"] = True
+        found["a tolerance"] = True
     if case.op in ("selective_scan", "ssd"):
         B = case.inputs["B"]
         found["groups"] = B.shape[2] if case.op == "ssd" else B.shape[1] if B.dim() == 4 else 1

@@ -63,12 +63,14 @@ class Why:
     """What is known of why cases are wrong.
 
     likely: the known mistakes that give all that was seen, of right cases too; else "". apart: each says what all
-    wrong cases have and no right one has; first: where there is no such thing, what the first of them has.
+    wrong cases have and no right one has; first: where there is no such thing, what the first of them has and no right
+    one; none_right: whether there is no right one.
     """
 
     likely: str = ""
     apart: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
+    none_right: bool = False
 
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
@@ -134,7 +136,8 @@ def why(found: Sequence[Ran]) -> Why:
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
     both = tuple(apart(wrong_cases, right_cases))
     began_right = found[0].finding.status == "passed"
-    return Why(cause, both, tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ())
+    first = tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ()
+    return Why(cause, both, first, none_right=not right)
 
 
 def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
@@ -171,7 +174,8 @@ def run(kernel: Kernel, case: Case) -> Ran:
             return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))
         return Ran(case, replace(finding, status="passed"), results)
     (row, position), says = _first(case, wrong, results)
-    finding = replace(finding, says=says, position=position, near=near(case, position, row))
+    where = near(case, position, row, unknown=frozenset({"chunk"} if "chunk_size" not in kernel.accepts else ()))
+    finding = replace(finding, says=says, position=position, near="" if "document_states" in says else where)
     return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
 
 
@@ -192,25 +196,30 @@ def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> 
     if not wrong["y"].any():
         name = next(name for name, places in wrong.items() if places.any())
         at = tuple(torch.nonzero(wrong[name])[0].tolist())
-        given, wanted = _value(results[name], at), _value(case.expected[name], at)
-        return (0, None), f"y is right, {name}{list(at)} is {given}, not {wanted}"
+        return (0, None), f"y is right, {_values(case, name, at, results[name])}"
     axis = TIME_AXIS[case.op]
     places = torch.nonzero(wrong["y"])
     at = tuple(places[places[:, axis].argmin()].tolist())
-    return (at[0], at[axis]), f"y{list(at)} is {_value(results['y'], at)}, not {_value(case.expected['y'], at)}"
+    return (at[0], at[axis]), _values(case, "y", at, results["y"])
 
 
-def _value(tensor: Tensor, at: tuple[int, ...]) -> str:
-    return f"{float(tensor[at]):.9g}"
+def _values(case: Case, name: str, at: tuple[int, ...], result: Tensor) -> str:
+    """What an entry is and must be: what is exact, as it is in the result's dtype; else with how far it may be off."""
+    right, shown = case.expected[name], lambda m: f"{float(m):.9g}"
+    if name in case.tolerance:
+        wanted = f"{shown(right[at])} ± {float(case.tolerance[name][at]):.2g}"
+    else:
+        wanted = shown(right[at].float().to(torch.float32 if result.dtype == torch.float64 else result.dtype))
+    return f"{name}{list(at)} is {shown(result[at])}, not {wanted}"
 
 
-def near(case: Case, position: int | None, row: int = 0) -> str:
-    """A position of a row against the last border at or before it."""
+def near(case: Case, position: int | None, row: int = 0, unknown: frozenset[str] = frozenset()) -> str:
+    """A position of a row against the last border at or before it; unknown: borders that the kernel does not have."""
     if position is None:
         return "at the end"
     if position == 0:
         return "at the first position"
-    borders = dict(case.borders)
+    borders = {what: places for what, places in case.borders.items() if what not in unknown}
     if "seq_idx" in case.inputs:
         borders["document"] = ends_of_documents(case.inputs["seq_idx"][row])[:-1]
     found = [(place, what) for what, places in borders.items() for place in places if place <= position]

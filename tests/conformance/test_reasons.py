@@ -120,7 +120,7 @@ def test_one_name_of_an_activation_is_told_from_the_other() -> None:
 
 def test_where_no_three_options_set_them_apart_the_report_says_so() -> None:
     finding = Finding("step", "a case", "failed", asks="something")
-    said = "no three options set them apart"
+    said = "no three of the options and sizes that are compared set them apart"
     assert said in _why(Why(), finding)
     assert said not in [*_why(Why(apart=("D",)), finding), *_why(Why(first=("D",)), finding), *_why(Why("D"), finding)]
 
