@@ -13,7 +13,8 @@ from conformance.cases import cases
 from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
-from conformance.cases.states import AFTER_A_STATE, of_each_document
+from conformance.cases.each_state import of_each_document
+from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
@@ -75,29 +76,45 @@ class Why:
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
-    kernel = told(kernel)
+    kernel, *both = forms(kernel)
     found: list[Ran] = []
     basic = [case for op in kernel.operations() for case in cases(op, full)]
     for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
-        found.append(run(kernel, case))
-        yield found[-1]
+        for ran in _run(kernel, case, bool(both)):
+            found.append(ran)
+            yield ran
     for op in kernel.operations():
         lacking = untaken(op, [each for each in found if each.case.op == op])
         lengths = STEPS if kernel.is_step else LENGTHS
-        yield from (run(kernel, case) for case in crossed_cases(op, lacking, lengths))
-        yield from (run(kernel, case) for case in ordinary_cases(op, lacking, lengths))
-        yield from (run(kernel, case) for case in layer_cases(op, lacking, lengths))
+        for crossing in (crossed_cases, ordinary_cases, layer_cases):
+            for case in crossing(op, lacking, lengths):
+                yield from _run(kernel, case, bool(both))
+
+
+def _run(kernel: Kernel, case: Case, both: bool) -> Iterator[Ran]:
+    """A case, and, where a kernel takes one state or one of each document, both forms of it."""
+    yield run(kernel, case)
+    if both and (other := of_each_document(case)) is not case:
+        yield run(kernel, replace(other, name=f"{case.name}, a state for each document"))
 
 
 def told(kernel: Kernel) -> Kernel:
-    """With what it takes for initial states beside offsets alone: one of each document, or that of the first. Which of
-    them is read off one case, in which the one is wrong where the other is right; of two that are wrong, the nearer.
+    """With what it takes for initial states beside offsets alone, as it is asked first."""
+    return forms(kernel)[0]
+
+
+def forms(kernel: Kernel) -> tuple[Kernel, ...]:
+    """With what it takes for initial states beside offsets alone: that of the first document, one of each, or either.
+    Which of them is read off one case, in which the one is wrong where the other is right; of two that are wrong, the
+    nearer.
     """
     if not (kernel.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
-        return kernel
+        return (kernel,)
     case = next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
-    one, each = replace(kernel, states="one"), replace(kernel, states="each")
-    return min((one, each), key=lambda tried: _how_wrong(judged(tried, case)))
+    tried = {form: judged(form, case) for form in (replace(kernel, states="one"), replace(kernel, states="each"))}
+    if all(finding.status == "passed" for finding in tried.values()):
+        return (*tried,)
+    return (min(tried, key=lambda form: _how_wrong(tried[form])),)
 
 
 def _how_wrong(finding: Finding) -> tuple[int, int]:
