@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from conformance.kernel import STATE_OUT
 from conformance.loader import Case
 
 TOGETHER = 3  # options
@@ -36,6 +37,7 @@ _ASKED |= {
 
 
 OF_ARGUMENTS = {name: words for name, words in (_GIVEN | _ASKED).items() if name not in ("cuts", "views")}
+OF_ARGUMENTS |= {"cu_seqlens": "documents", **dict.fromkeys(STATE_OUT, "last state")}
 """What a case with this argument has, in the words of `features`."""
 
 

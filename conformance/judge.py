@@ -9,11 +9,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from conformance.asked import Runs, fitting, not_run, takes, with_documents
+from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.each_state import of_each_document
+from conformance.cases.fitted import fitted_cases
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
-from conformance.cases.each_state import of_each_document
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -88,7 +91,27 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
         lengths = STEPS if kernel.is_step else LENGTHS
         for crossing in (crossed_cases, ordinary_cases, layer_cases):
             for case in crossing(op, lacking, lengths):
-                yield from _run(kernel, case, bool(both))
+                for ran in _run(kernel, case, bool(both)):
+                    found.append(ran)
+                    yield ran
+        for case in _fitted(kernel, op, [each.case for each in found if each.finding.status in _RAN]):
+            yield from _run(kernel, case, bool(both))
+
+
+_RAN = ("passed", "failed")
+
+
+def _fitted(kernel: Kernel, op: str, ran: Sequence[Case]) -> tuple[Case, ...]:
+    """Options at a size that a kernel takes, where it has arguments for some that no case asked it for."""
+    if not not_run(kernel, op, ran):
+        return ()
+    size = fitting(kernel, op, ran, _runs(kernel))
+    refused = frozenset(option for option in varied(op) if not takes(kernel, op, option))
+    return fitted_cases(op, size, refused) if size else ()
+
+
+def _runs(kernel: Kernel) -> Runs:
+    return lambda case: judged(kernel, case).status in _RAN
 
 
 def _run(kernel: Kernel, case: Case, both: bool) -> Iterator[Ran]:
@@ -110,8 +133,12 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
     """
     if not (kernel.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
         return (kernel,)
+    either = (replace(kernel, states="one"), replace(kernel, states="each"))
     case = next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
-    tried = {form: judged(form, case) for form in (replace(kernel, states="one"), replace(kernel, states="each"))}
+    tried = {form: judged(form, case) for form in either}
+    none_ran = all(finding.status not in _RAN for finding in tried.values())
+    if none_ran and (size := size_tried(kernel, kernel.op, _runs(kernel))):
+        tried = {form: judged(form, with_documents(kernel.op, size)) for form in either}
     if all(finding.status == "passed" for finding in tried.values()):
         return (*tried,)
     return (min(tried, key=lambda form: _how_wrong(tried[form])),)

@@ -30,6 +30,7 @@ from conformance.cases.crossed import (
     called,
     crossing,
     factors_of,
+    in_units,
     rows_without,
 )
 from conformance.cases.curves import ULP, half_a_unit
@@ -148,6 +149,8 @@ def _documents(row: Row) -> list[list[int]]:
     if "documents" not in row["start"]:
         return []
     length = row["length"]
+    if row.get("unit", 1) > 1:
+        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
     ends = [[0, *(end + i for end in _ENDS if end + i < length), length] for i in range(row["batch"])]
     return [[stop - start for start, stop in pairwise(each)] for each in ends]
 

@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
+from compiler.language.markdown import printable
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json
@@ -325,7 +326,7 @@ def _verdict(tested: Sequence[Tested]) -> str:
         return f"{failed}; {f'right: all {run:,} cases that were run' if run else 'no other was run'}{skipped}"
     if untried := [each.name for each in tested if not each.good]:
         return f"nothing was run of {', '.join(untried)}{skipped}"
-    never = "; ".join(f"{each.name} was never asked for: {', '.join(each.never)}" for each in tested if each.never)
+    never = "; ".join(f"{each.name} ran no case with: {', '.join(each.never)}" for each in tested if each.never)
     return f"right: all {run:,} cases that were run{skipped}{never and '; but '}{never}"
 
 

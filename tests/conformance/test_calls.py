@@ -57,7 +57,9 @@ def test_an_operand_that_must_be_there_is_named() -> None:
     def scan(u, delta, A, B, C, rate, /):
         return SCAN(u, delta, A, B, C)
 
-    assert judged(kernel(scan), _named("selective_scan", "three steps")).says == "TypeError: it needs rate"
+    assert judged(kernel(scan, op="selective_scan"), _named("selective_scan", "three steps")).says == (
+        "TypeError: it needs rate"
+    )
 
 
 def scan_without_defaults(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state):

@@ -12,10 +12,10 @@ from torch import Tensor
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.each_state import of_each_document
+from conformance.cases.ordinary import ordinary_cases
 from conformance.cases.states import AFTER_A_STATE
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.delta import delta_rule
-from conformance.cases.ordinary import ordinary_cases
 from conformance.judge import forms, judged, told, trial
 from conformance.kernel import OFFSETS, SIGNATURES, STATE_IN, TIME_AXIS, Kernel, kernel, piece
 from conformance.loader import Case
