@@ -1,4 +1,4 @@
-"""Options at sizes that a kernel takes: one made for a few sizes refuses the small cases, and they ask it for no option.
+"""Options at sizes that a kernel takes: one made for a few sizes refuses small cases, and they ask it for no option.
 
 `USUAL` has sizes that such kernels are made for. Options are crossed at one of them: any three meet. Where sequences
 are cut, and where documents end, all of them stand once at multiples of 16 and once anywhere.
