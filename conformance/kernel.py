@@ -252,9 +252,19 @@ def _is_dense(m: Any) -> bool:
 
 
 def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> Any:
-    """The pieces as one result; or the first that is no dense tensor, which is then told as what it is."""
+    """The pieces as one result; or the first that is no dense tensor, which is then told as what it is. Raises
+    Misbehaved where their shapes do not fit together.
+    """
     other = [m for m in pieces if not _is_dense(m)]
-    return other[0] if other else join(pieces, axis)
+    if other:
+        return other[0]
+    try:
+        return join(pieces, axis)
+    except (RuntimeError, IndexError) as error:
+        shapes = ", ".join(map(str, dict.fromkeys(tuple(m.shape) for m in pieces)))
+        raise Misbehaved(
+            f"y of one call after the other has the shapes {shapes}, which are no parts of one y"
+        ) from error
 
 
 def _with_room(states: Tensor, documents: int) -> Tensor:

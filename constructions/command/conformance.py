@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections import Counter
@@ -83,6 +84,7 @@ def conformance(
         checkpoint_dir = checkpoint_dir.absolute()
     if junit is not None:
         junit.unlink(missing_ok=True)  # that of an earlier run is no verdict on this kernel, which may end the process
+    alone = sys.stdout is sys.__stdout__  # and not called by a program of others
     with working("conformance", quiet=as_json), _stdout_lent(aside=as_json) as own, _no_silent_end():
         from conformance.report import try_kernel, try_runtime, write
 
@@ -121,7 +123,15 @@ def conformance(
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
         _show(tested, version)
     if not report["good"]:
+        if alone:
+            _keep_code()
         raise typer.Exit(1)
+
+
+def _keep_code() -> None:
+    """What a kernel has registered to be called when the process ends may end it with 0: it ends with 1 still."""
+    end = os._exit
+    atexit.register(setattr, os, "_exit", lambda status: end(status or 1))
 
 
 @contextmanager
@@ -161,8 +171,11 @@ def _written(descriptor: int, text: str) -> None:
 def _no_silent_end() -> Iterator[None]:
     """A kernel that calls os._exit(0) ends the command with code 1: a CI service would take 0 for a verdict."""
     end, own = os._exit, os.getpid()
+    over = False
 
     def told(status: int) -> NoReturn:
+        if over:  # and there is a verdict, whose code stands
+            os._exit(status)
         if status == 0 and os.getpid() == own:  # a child process of the kernel ends as it likes
             os.write(2, b"the kernel has ended this process with os._exit(0): there is no verdict\n")
             status = 1
@@ -172,7 +185,7 @@ def _no_silent_end() -> Iterator[None]:
     try:
         yield
     finally:
-        os._exit = end
+        os._exit, over = end, True
 
 
 class Lent:

@@ -261,6 +261,23 @@ def test_results_of_earlier_cases_stay_what_they_were() -> None:
     assert why([run(kernel(scan), case) for case in (skip, twice)]).likely == "D u is left out"
 
 
+@pytest.mark.parametrize("shape", [lambda y, i: y[:, :i], lambda y, i: y.sum()], ids=["more and more", "no axis"])
+@pytest.mark.parametrize("case", ["columns", "odd cuts"])
+def test_results_that_do_not_fit_together_are_wrong(case: str, shape: Callable[..., Tensor]) -> None:
+    """The kernel ran; joining what it gave back is ours."""
+    count = iter(range(1, 100))
+
+    def step(state, x, dt, A, B, C):
+        return shape(STEP(state, x, dt, A, B, C), next(count))
+
+    def scan(u, delta, A, B, C, initial_state=None, return_last_state=False):
+        y, last = SCAN(u, delta, A, B, C, initial_state=initial_state)
+        return (y[..., 0].sum() if shape(y, 1).dim() == 0 else y[:, : next(count)]), last
+
+    found = judged(kernel(step if case == "columns" else scan), _named("selective_scan", case))
+    assert found.status == "failed" and ("shape" in found.says)
+
+
 NO_NAMES = {
     "def step(h, x, dt, A, B, C): pass": "it takes h, which ssd has not",
     "def step(s, x, dt, A, B, C, /): pass": "it takes s, which ssd has not",

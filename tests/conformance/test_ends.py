@@ -53,13 +53,35 @@ def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
     sys.__stdout__.write("run, and kept")
     raise RuntimeError("no such width")
 """
+LATE = """import atexit, os
+from conformance.faults.small import norm as right
+atexit.register(os._exit, 0)
+atexit.register(lambda: os._exit(0))
+def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+    return {how}
+"""
+RIGHT = "right(x, weight, z, eps, group_size, norm_before_gate)"
+
+
+def alone(*arguments: str, at: Path) -> subprocess.CompletedProcess[bytes]:
+    """A process of its own, to its end."""
+    command = [sys.executable, "-m", "constructions", "conformance", "--kernel", "mine.py:norm", *arguments]
+    return subprocess.run(command, cwd=at, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
+
+
+@pytest.mark.parametrize(("how", "code", "says"), [("0 * x", 1, b"wrong: "), (RIGHT, 0, b"right: all ")])
+def test_the_code_of_a_verdict_stands_where_a_kernel_ends_the_process_later(
+    how: str, code: int, says: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(LATE.format(how=how))
+    done = alone(at=tmp_path)
+    assert done.returncode == code and says in done.stdout and b"there is no verdict" not in done.stderr
 
 
 def test_nothing_that_a_kernel_prints_stands_beside_the_one_object(tmp_path: Path) -> None:
     """When it is imported, when it runs, from a thread of its own, and when the process ends."""
     (tmp_path / "mine.py").write_text(PRINTS)
-    command = [sys.executable, "-m", "constructions", "conformance", "--kernel", "mine.py:norm", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
+    done = alone("--json", at=tmp_path)
     assert not json.loads(done.stdout)["good"] and done.returncode == 1
     assert done.stdout.count(b"\n") == len(done.stdout.splitlines()) and b"from a thread" in done.stderr
     for said in (b"imported by C", b"at the end", b"at the end, by C", b"run, and kept"):
