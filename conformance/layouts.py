@@ -14,6 +14,7 @@ from conformance.loader import Case
 
 _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by the bytes of an entry
 _PAYLOADS = {torch.float32: (0x7F800000, 2**22), torch.bfloat16: (0x7F80, 2**6), torch.float16: (0x7C00, 2**9)}
+_PAYLOADS |= {torch.float64: (0x7FF0000000000000, 2**51)}
 """Of signalling NaN: the bits that all have, and how many have the same."""
 _MULTIPLE = 16  # a row of a projection begins at a multiple of it
 _VIEWED = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z", "step": "x z B C state"}
@@ -65,17 +66,20 @@ def beside(shape: Sequence[int], like: Tensor) -> Tensor:
     return numbers.to(_BITS[like.dtype.itemsize]).view(like.dtype).reshape(shape)
 
 
+def bits(m: Tensor) -> Tensor:
+    """The same memory as integers, which no copy changes."""
+    return m.view(_BITS[m.dtype.itemsize])
+
+
 def same_bits(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors of one shape and dtype hold the same bits."""
-    bits = _BITS[one.dtype.itemsize]
-    return torch.equal(one.view(bits), other.view(bits))
+    return torch.equal(bits(one), bits(other))
 
 
-def is_clean_beside(view: Tensor) -> bool:
-    """Whether nothing was written beside the second half of a wider tensor."""
+def bits_beside(view: Tensor) -> Tensor | None:
+    """What stands beside the second half of a wider tensor, as integers; None where it is dense."""
     base = view._base
     if base is None:
-        return True
+        return None
     axis = _HALVED["step"]
-    there = base.narrow(axis, 0, base.shape[axis] - view.shape[axis])
-    return same_bits(there, beside(there.shape, there))
+    return bits(base.narrow(axis, 0, base.shape[axis] - view.shape[axis]))
