@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
@@ -42,13 +43,21 @@ def axes_of(op: str, name: str) -> tuple[str, ...]:
 
 def _place(axes: Sequence[str], mask: Tensor) -> str:
     """The smallest box around the wrong entries."""
-    said = []
-    for i, axis in enumerate(axes):
+    places = []
+    for i in range(mask.dim()):
         others = [k for k in range(mask.dim()) if k != i]
-        places = torch.nonzero(mask.amax(others) if others else mask).flatten().tolist()
-        if words := indices(axis, places, mask.shape[i]):
-            said.append(words)
-    return "only in " + ", ".join(said) if said else "all over"
+        places.append(torch.nonzero(mask.amax(others) if others else mask).flatten().tolist())
+    return boxed(axes, places, mask)
+
+
+def boxed(axes: Sequence[str], places: Sequence[list[int]], mask: Tensor, what: str = "entries") -> str:
+    """The box of these places of every axis in words, and how many of its entries are wrong where not all are."""
+    said = [indices(*each) for each in zip(axes, places, mask.shape, strict=True)]
+    box = ", ".join(filter(None, said))
+    count, size = int(mask.sum()), math.prod(map(len, places))
+    if count == size:
+        return f"only in {box}" if box else "all over"
+    return f"only in {box}: {count:,} of the {size:,} {what} there" if box else f"{count:,} of {size:,} {what}"
 
 
 def indices(axis: str, places: list[int], size: int) -> str:
@@ -86,7 +95,9 @@ def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: T
     elif (there == 0).all():
         yield "they are 0"
     elif (right != 0).all() and len(set((there / right).tolist())) == 1:
-        yield f"they are {float(there[0] / right[0]):.6g} times what is right"
+        times = float(there[0] / right[0])
+        short = f"{times:.6g}"
+        yield f"they are {short if float(short) == times else times} times what is right"
 
 
 def _of_others(axes: Sequence[str], found: Tensor, expected: Tensor, mask: Tensor) -> Iterator[str]:

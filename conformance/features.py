@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from conformance.kernel import STATE_OUT
 from conformance.loader import Case
 
 TOGETHER = 3  # options
@@ -36,6 +37,7 @@ _ASKED |= {
 
 
 OF_ARGUMENTS = {name: words for name, words in (_GIVEN | _ASKED).items() if name not in ("cuts", "views")}
+OF_ARGUMENTS |= {"cu_seqlens": "documents", **dict.fromkeys(STATE_OUT, "last state")}
 """What a case with this argument has, in the words of `features`."""
 
 
@@ -57,7 +59,7 @@ def features(case: Case) -> dict[str, Any]:
     if {"last_state", "document_states"} & case.expected.keys():
         found["last state"] = True
     if case.tolerance:
-        found["ordinary numbers"] = True
+        found["a tolerance"] = True
     if case.op in ("selective_scan", "ssd"):
         B = case.inputs["B"]
         found["groups"] = B.shape[2] if case.op == "ssd" else B.shape[1] if B.dim() == 4 else 1

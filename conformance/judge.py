@@ -9,11 +9,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from conformance.asked import Runs, fitting, not_run, takes, with_documents
+from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.each_state import of_each_document
+from conformance.cases.fitted import fitted_cases
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
-from conformance.cases.states import AFTER_A_STATE, of_each_document
+from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
@@ -63,39 +67,81 @@ class Why:
     """What is known of why cases are wrong.
 
     likely: the known mistakes that give all that was seen, of right cases too; else "". apart: each says what all
-    wrong cases have and no right one has; first: where there is no such thing, what the first of them has.
+    wrong cases have and no right one has; first: where there is no such thing, what the first of them has and no right
+    one; none_right: whether there is no right one.
     """
 
     likely: str = ""
     apart: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
+    none_right: bool = False
 
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
-    kernel = told(kernel)
+    kernel, *both = forms(kernel)
     found: list[Ran] = []
     basic = [case for op in kernel.operations() for case in cases(op, full)]
     for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
-        found.append(run(kernel, case))
-        yield found[-1]
+        for ran in _run(kernel, case, bool(both)):
+            found.append(ran)
+            yield ran
     for op in kernel.operations():
         lacking = untaken(op, [each for each in found if each.case.op == op])
         lengths = STEPS if kernel.is_step else LENGTHS
-        yield from (run(kernel, case) for case in crossed_cases(op, lacking, lengths))
-        yield from (run(kernel, case) for case in ordinary_cases(op, lacking, lengths))
-        yield from (run(kernel, case) for case in layer_cases(op, lacking, lengths))
+        for crossing in (crossed_cases, ordinary_cases, layer_cases):
+            for case in crossing(op, lacking, lengths):
+                for ran in _run(kernel, case, bool(both)):
+                    found.append(ran)
+                    yield ran
+        for case in _fitted(kernel, op, [each.case for each in found if each.finding.status in _RAN]):
+            yield from _run(kernel, case, bool(both))
+
+
+_RAN = ("passed", "failed")
+
+
+def _fitted(kernel: Kernel, op: str, ran: Sequence[Case]) -> tuple[Case, ...]:
+    """Options at a size that a kernel takes, where it has arguments for some that no case asked it for."""
+    if not not_run(kernel, op, ran):
+        return ()
+    size = fitting(kernel, op, ran, _runs(kernel))
+    refused = frozenset(option for option in varied(op) if not takes(kernel, op, option))
+    return fitted_cases(op, size, refused) if size else ()
+
+
+def _runs(kernel: Kernel) -> Runs:
+    return lambda case: judged(kernel, case).status in _RAN
+
+
+def _run(kernel: Kernel, case: Case, both: bool) -> Iterator[Ran]:
+    """A case, and, where a kernel takes one state or one of each document, both forms of it."""
+    yield run(kernel, case)
+    if both and (other := of_each_document(case)) is not case:
+        yield run(kernel, replace(other, name=f"{case.name}, a state for each document"))
 
 
 def told(kernel: Kernel) -> Kernel:
-    """With what it takes for initial states beside offsets alone: one of each document, or that of the first. Which of
-    them is read off one case, in which the one is wrong where the other is right; of two that are wrong, the nearer.
+    """With what it takes for initial states beside offsets alone, as it is asked first."""
+    return forms(kernel)[0]
+
+
+def forms(kernel: Kernel) -> tuple[Kernel, ...]:
+    """With what it takes for initial states beside offsets alone: that of the first document, one of each, or either.
+    Which of them is read off one case, in which the one is wrong where the other is right; of two that are wrong, the
+    nearer.
     """
     if not (kernel.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
-        return kernel
+        return (kernel,)
+    either = (replace(kernel, states="one"), replace(kernel, states="each"))
     case = next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
-    one, each = replace(kernel, states="one"), replace(kernel, states="each")
-    return min((one, each), key=lambda tried: _how_wrong(judged(tried, case)))
+    tried = {form: judged(form, case) for form in either}
+    none_ran = all(finding.status not in _RAN for finding in tried.values())
+    if none_ran and (size := size_tried(kernel, kernel.op, _runs(kernel))):
+        tried = {form: judged(form, with_documents(kernel.op, size)) for form in either}
+    if all(finding.status == "passed" for finding in tried.values()):
+        return (*tried,)
+    return (min(tried, key=lambda form: _how_wrong(tried[form])),)
 
 
 def _how_wrong(finding: Finding) -> tuple[int, int]:
@@ -134,7 +180,8 @@ def why(found: Sequence[Ran]) -> Why:
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
     both = tuple(apart(wrong_cases, right_cases))
     began_right = found[0].finding.status == "passed"
-    return Why(cause, both, tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ())
+    first = tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ()
+    return Why(cause, both, first, none_right=not right)
 
 
 def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
@@ -171,7 +218,8 @@ def run(kernel: Kernel, case: Case) -> Ran:
             return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))
         return Ran(case, replace(finding, status="passed"), results)
     (row, position), says = _first(case, wrong, results)
-    finding = replace(finding, says=says, position=position, near=near(case, position, row))
+    where = near(case, position, row, unknown=frozenset({"chunk"} if "chunk_size" not in kernel.accepts else ()))
+    finding = replace(finding, says=says, position=position, near="" if "document_states" in says else where)
     return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
 
 
@@ -192,25 +240,30 @@ def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> 
     if not wrong["y"].any():
         name = next(name for name, places in wrong.items() if places.any())
         at = tuple(torch.nonzero(wrong[name])[0].tolist())
-        given, wanted = _value(results[name], at), _value(case.expected[name], at)
-        return (0, None), f"y is right, {name}{list(at)} is {given}, not {wanted}"
+        return (0, None), f"y is right, {_values(case, name, at, results[name])}"
     axis = TIME_AXIS[case.op]
     places = torch.nonzero(wrong["y"])
     at = tuple(places[places[:, axis].argmin()].tolist())
-    return (at[0], at[axis]), f"y{list(at)} is {_value(results['y'], at)}, not {_value(case.expected['y'], at)}"
+    return (at[0], at[axis]), _values(case, "y", at, results["y"])
 
 
-def _value(tensor: Tensor, at: tuple[int, ...]) -> str:
-    return f"{float(tensor[at]):.9g}"
+def _values(case: Case, name: str, at: tuple[int, ...], result: Tensor) -> str:
+    """What an entry is and must be: what is exact, as it is in the result's dtype; else with how far it may be off."""
+    right, shown = case.expected[name], lambda m: f"{float(m):.9g}"
+    if name in case.tolerance:
+        wanted = f"{shown(right[at])} ± {float(case.tolerance[name][at]):.2g}"
+    else:
+        wanted = shown(right[at].float().to(torch.float32 if result.dtype == torch.float64 else result.dtype))
+    return f"{name}{list(at)} is {shown(result[at])}, not {wanted}"
 
 
-def near(case: Case, position: int | None, row: int = 0) -> str:
-    """A position of a row against the last border at or before it."""
+def near(case: Case, position: int | None, row: int = 0, unknown: frozenset[str] = frozenset()) -> str:
+    """A position of a row against the last border at or before it; unknown: borders that the kernel does not have."""
     if position is None:
         return "at the end"
     if position == 0:
         return "at the first position"
-    borders = dict(case.borders)
+    borders = {what: places for what, places in case.borders.items() if what not in unknown}
     if "seq_idx" in case.inputs:
         borders["document"] = ends_of_documents(case.inputs["seq_idx"][row])[:-1]
     found = [(place, what) for what, places in borders.items() for place in places if place <= position]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from compiler.own_file import module_of
-from conformance.layouts import BESIDE, is_clean_beside, laid_out
+from conformance.layouts import beside, bits, bits_beside, laid_out, same_bits
 from conformance.loader import Case
 
 STATE_IN = {
@@ -142,7 +143,7 @@ class Kernel:
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
             names.remove("last_state")
-        given_back = {name: tensor for name, tensor in zip(names, found, strict=False) if tensor is not None}
+        given_back = {name: _kept(each) for name, each in zip(names, found, strict=False) if each is not None}
         # What was asked for and did not come is wrong, and not left out: None is no tensor.
         asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
         return dict.fromkeys(asked_for) | given_back
@@ -209,13 +210,9 @@ class Kernel:
             given = laid_out("step", case, {k: value for k, value in arguments.items() if k in self.accepts})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
             by_name = {"state": state} if "state" in self.accepts else {}
-            memory = state.data_ptr()
-            with _untouched(given):
-                ys.append(self.call(**by_name, **given) if by_name else self.call(state, **given))
-            if state.data_ptr() != memory:
-                raise Misbehaved("it puts other memory in the place of its state, and updates none that others hold")
-            if not is_clean_beside(state):
-                raise Misbehaved("it writes beside its state")
+            with _untouched(given), _in_place(state):
+                y = self.call(**by_name, **given) if by_name else self.call(state, **given)
+            ys.append(_kept(y))
         y = _joined(torch.stack, ys, axis)
         return _in_channels(y, state) if by_head else {"y": y, "last_state": state}
 
@@ -250,16 +247,26 @@ def _is_dense(m: Any) -> bool:
 
 
 def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> Any:
-    """The pieces as one result; or the first that is no dense tensor, which is then told as what it is."""
+    """The pieces as one result; or the first that is no dense tensor, which is then told as what it is. Raises
+    Misbehaved where their shapes do not fit together.
+    """
     other = [m for m in pieces if not _is_dense(m)]
-    return other[0] if other else join(pieces, axis)
+    if other:
+        return other[0]
+    try:
+        return join(pieces, axis)
+    except (RuntimeError, IndexError) as error:
+        shapes = ", ".join(map(str, dict.fromkeys(tuple(m.shape) for m in pieces)))
+        raise Misbehaved(
+            f"y of one call after the other has the shapes {shapes}, which are no parts of one y"
+        ) from error
 
 
 def _with_room(states: Tensor, documents: int) -> Tensor:
     """One state, behind which there is room for those of the other documents: a kernel that looks for one of each
     document finds NaN, and no memory of others.
     """
-    room = states.new_full((max(documents, len(states)), *states.shape[1:]), BESIDE)
+    room = beside((max(documents, len(states)), *states.shape[1:]), states)
     room[: len(states)] = states
     return room[: len(states)]
 
@@ -269,27 +276,49 @@ def _untouched(given: Mapping[str, Any]) -> Iterator[None]:
     """Raises Misbehaved where a tensor, or what it is a view of, is not at the end what it was at the beginning."""
     tensors = {name: m for name, m in given.items() if isinstance(m, Tensor)}
     before = {name: m.clone() for name, m in tensors.items()}
-    around = {id(base): base.clone() for m in tensors.values() if (base := m._base) is not None}
+    around = {id(base): bits(base).clone() for m in tensors.values() if (base := m._base) is not None}
     yield
     if changed := [name for name, m in before.items() if not _is_same(m, given[name])]:
         raise Misbehaved(f"it writes into its operand {', '.join(changed)}")
-    beside = [name for name, m in tensors.items() if m._base is not None and not _is_same(around[id(m._base)], m._base)]
-    if beside:
-        raise Misbehaved(f"it writes beside its operand {', '.join(beside)}")
+    viewed = {name: m._base for name, m in tensors.items() if m._base is not None}
+    if changed := [name for name, base in viewed.items() if not _holds(base, around[id(base)])]:
+        raise Misbehaved(f"it writes beside its operand {', '.join(changed)}")
+
+
+@contextmanager
+def _in_place(state: Tensor) -> Iterator[None]:
+    """Raises Misbehaved where a state has other memory at the end, or something was written beside it."""
+    memory, beside_it = state.data_ptr(), bits_beside(state)
+    before = None if beside_it is None else beside_it.clone()
+    yield
+    if state.data_ptr() != memory:
+        raise Misbehaved("it puts other memory in the place of its state")
+    if beside_it is not None and before is not None and not torch.equal(beside_it, before):
+        raise Misbehaved("it writes beside its state")
+
+
+def _holds(base: Tensor, before: Tensor) -> bool:
+    """Whether memory has the bits that it had."""
+    return base.shape == before.shape and torch.equal(bits(base), before)
 
 
 def _is_same(before: Tensor, after: Tensor) -> bool:
-    """NaN is the same as NaN: a state that a wrong kernel hands on may hold it."""
+    """Bit for bit: NaN is the same as itself, and 0 is not −0."""
     if before.shape != after.shape:
         return False
-    if before.dtype == after.dtype and torch.equal(before, after):
-        return True
+    if before.dtype == after.dtype:
+        return same_bits(before, after)
     return bool(((before == after) | (before.isnan() & after.isnan())).all())
 
 
 def _brought_back(result: Any) -> Any:
     """A result on the CPU; what is no tensor, or has no values, is told as it is."""
     return result.cpu() if isinstance(result, Tensor) and not result.is_meta else result
+
+
+def _kept(result: Any) -> Any:
+    """A copy, made before the kernel is called again: it may write each result into the same memory."""
+    return result.clone() if _is_dense(result) and not result.is_meta else result
 
 
 def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
@@ -336,7 +365,7 @@ def _ssd_step(case: Case, inputs: Mapping[str, Tensor], t: int, state: Tensor | 
 def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, device: str = "cpu") -> Kernel:
     """A function as a kernel; its operation is read from the names of its arguments unless it is told.
 
-    Raises ValueError where they are those of no operation.
+    Raises ValueError where they are those of no operation, or leave open which it is.
     """
     parameters = inspect.signature(function).parameters
     name = name or getattr(function, "__name__", "kernel")
@@ -346,7 +375,39 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     absent = {each.name: _ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
     if absent:
         call = _with_absent(call, absent)
-    return Kernel(name, op or _operation(name, accepts), call, accepts, device)
+    return Kernel(name, op or _certain(name, _operation(name, accepts), parameters.values()), call, accepts, device)
+
+
+_STATES = {"state", "states", "ssm_state", "conv_state", "h", "h0", "hidden", "s", "S", "cache", "prev", "out_state"}
+_OF_SEQUENCES = {"chunk_size", "seq_idx", OFFSETS, *STATE_IN.values(), *STATE_OUT}
+_STEP_LIKE = re.compile(r"(^|_)(step|update|decode|recurrent_step)(_|$)")
+
+
+def _certain(name: str, op: str, parameters: Iterable[inspect.Parameter]) -> str:
+    """The operation that is read from the names of a kernel's arguments. ValueError where it may be another one: the
+    kernel needs what this one has not, or takes a state or is called as a step does.
+    """
+    known = {each.strip() for each in SIGNATURES[op].split(",")}
+    others = [each for each in parameters if each.name not in known and each.kind not in _ANY]
+    needed = [each.name for each in others if each.default is each.empty]
+    elsewhere = _OF_SEQUENCES if op == "step" else _STATES
+    doubtful = [each.name for each in others if each.name in elsewhere]
+    called = name.rpartition(":")[2]
+    doubt = ""
+    if needed or doubtful:
+        doubt = f"it takes {', '.join(needed or doubtful)}, which {op} has not"
+    elif op != "step" and _STEP_LIKE.search(called):
+        doubt = f"it is called {called}, as a step is"
+    if doubt:
+        raise ValueError(
+            f"{name} looks like {op} by its arguments, but {doubt}: say by --operation which it is, one of "
+            f"{', '.join(OPERATIONS)}, or wrap it in a function of {op}({SIGNATURES[op]})."
+        )
+    return op
+
+
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+"""Of *args and **kwargs, which need nothing."""
 
 
 def _is_asked_for(parameter: inspect.Parameter) -> bool:
@@ -362,11 +423,12 @@ def _with_absent(function: Callable[..., Any], absent: Mapping[str, Any]) -> Cal
 def _by_place(function: Callable[..., Any], places: Sequence[inspect.Parameter]) -> Callable[..., Any]:
     """A function some of whose arguments have no names to be given by. What is not given is what it is by default."""
 
-    def call(**given: Any) -> Any:
-        missing = [each.name for each in places if each.name not in given and each.default is each.empty]
+    def call(*first: Any, **given: Any) -> Any:
+        rest = places[len(first) :]
+        missing = [each.name for each in rest if each.name not in given and each.default is each.empty]
         if missing:
             raise TypeError(f"it needs {', '.join(missing)}")
-        by_place = [given.pop(each.name, each.default) for each in places]
+        by_place = [*first, *(given.pop(each.name, each.default) for each in rest)]
         return function(*by_place, **given)
 
     return call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,10 @@ from torch import Tensor
 
 from conformance.loader import Case
 
-BESIDE = math.nan  # what stands beside a view: a kernel that reads past its operand finds it, also 0 times it
+_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by the bytes of an entry
+_PAYLOADS = {torch.float32: (0x7F800000, 2**22), torch.bfloat16: (0x7F80, 2**6), torch.float16: (0x7C00, 2**9)}
+_PAYLOADS |= {torch.float64: (0x7FF0000000000000, 2**51)}
+"""Of signalling NaN: the bits that all have, and how many have the same."""
 _MULTIPLE = 16  # a row of a projection begins at a multiple of it
 _VIEWED = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z", "step": "x z B C state"}
 _VIEWED |= {"delta_rule": "q k v g beta"}
@@ -46,16 +49,37 @@ def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
     if layout == "exchanged":
         time, channels = _TIME[op], -1 if op in _TIME_BEHIND else 1
         stored = m.movedim(time, channels)
-        room = torch.full_like(stored[..., :1], BESIDE).expand(*stored.shape[:-1], -stored.shape[-1] % _MULTIPLE)
+        room = beside((*stored.shape[:-1], -stored.shape[-1] % _MULTIPLE), m)
         return torch.cat([stored, room], -1).narrow(-1, 0, stored.shape[-1]).movedim(channels, time)
     axis = _HALVED[op]
-    return torch.cat([torch.full_like(m, BESIDE), m], axis).narrow(axis, m.shape[axis], m.shape[axis])
+    return torch.cat([beside(m.shape, m), m], axis).narrow(axis, m.shape[axis], m.shape[axis])
 
 
-def is_clean_beside(view: Tensor) -> bool:
-    """Whether nothing was written beside the second half of a wider tensor."""
+def beside(shape: Sequence[int], like: Tensor) -> Tensor:
+    """What stands beside an operand: signalling NaN in its dtype, neighbours with other bits.
+
+    A kernel that reads past its operand finds it, also where that is multiplied by 0. And what is computed from it, as
+    2 times it or it plus 0, is a quiet NaN: other bits, by which a write beside the operand is seen.
+    """
+    first, count = _PAYLOADS[like.dtype]
+    numbers = torch.arange(math.prod(shape), device=like.device) % (count - 1) + 1 + first
+    return numbers.to(_BITS[like.dtype.itemsize]).view(like.dtype).reshape(shape)
+
+
+def bits(m: Tensor) -> Tensor:
+    """The same memory as integers, which no copy changes."""
+    return m.view(_BITS[m.dtype.itemsize])
+
+
+def same_bits(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of one shape and dtype hold the same bits."""
+    return torch.equal(bits(one), bits(other))
+
+
+def bits_beside(view: Tensor) -> Tensor | None:
+    """What stands beside the second half of a wider tensor, as integers; None where it is dense."""
     base = view._base
     if base is None:
-        return True
+        return None
     axis = _HALVED["step"]
-    return bool(base.narrow(axis, 0, base.shape[axis] - view.shape[axis]).isnan().all())
+    return bits(base.narrow(axis, 0, base.shape[axis] - view.shape[axis]))

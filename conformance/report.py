@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.asked import never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
-from conformance.features import OF_ARGUMENTS, features
-from conformance.judge import Finding, Ran, Status, Why, run, trial, verdict, why, with_cause
+from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
@@ -32,7 +32,7 @@ UNHEARD: Heard = lambda what: None
 @dataclass(frozen=True)
 class Tested:
     """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"; why: what is known
-    of why cases of a kernel are wrong; never: what a kernel has arguments for, and no case that was run asks it for.
+    of why cases of a kernel are wrong; never: what a kernel may do, and no case that it ran has.
     """
 
     name: str
@@ -91,18 +91,10 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     exact = list(trial(kernel, full))
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
-    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never_asked(kernel, [*exact, *random]))
+    there = [each.case for each in (*exact, *random)]
+    ran = [each.case for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
+    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never_asked(kernel, there, ran))
     yield Tested(kernel.name, "random", with_cause(random, known), known)
-
-
-def never_asked(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
-    """What it has arguments for and cases have, though none of these was run: where it takes certain sizes only, say,
-    the small cases by which it is seen what it takes may all be refused.
-    """
-    taken = {words for name, words in OF_ARGUMENTS.items() if name in kernel.accepts}
-    there = [(each.finding.status, features(each.case).keys() & taken) for each in found]
-    asked = {words for status, has in there if status in ("passed", "failed") for words in has}
-    return tuple(sorted({words for _, has in there for words in has} - asked))
 
 
 def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UNHEARD) -> Tested:

@@ -20,7 +20,7 @@ from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, 
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
 from compiler.artifact.save import checkpoint_texts
-from compiler.artifact.weights_file import read_metadata, read_tensors
+from compiler.artifact.weights_file import read_whole
 
 # Entries that may differ: (file, key) and why.
 HARMLESS_ENTRIES = {
@@ -167,7 +167,7 @@ def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> st
 def weight_differences(path: Path, expected: dict[str, torch.Tensor]) -> list[str]:
     """Tensors that differ in any bit, and a header that programs would read otherwise."""
     try:
-        metadata, found = read_metadata(path), read_tensors(path)
+        metadata, found = read_whole(path)
     except CheckpointError as reason:
         return [str(reason).rstrip(".")]
     sentences = [] if metadata == {"format": "pt"} else [f"{WEIGHTS} has other metadata: {shown(metadata)}"]

@@ -30,10 +30,11 @@ def format_names() -> tuple[str, ...]:
     return tuple(_FORMATS)
 
 
-def writer_of(name: str) -> Writer:
-    """What writes a format; ValueError for a name that is none."""
+def writer_of(name: str, without: str | None = None) -> Writer:
+    """What writes a format; ValueError for a name that is none. without: one that its caller does not take."""
     if name not in _FORMATS:
-        raise ValueError(f"format {name!r} is unknown; it must be one of {', '.join(_FORMATS)}")
+        known = [other for other in _FORMATS if other != without]
+        raise ValueError(f"format {name!r} is unknown; it must be one of {', '.join(known)}")
     found = _FORMATS[name]
     if not isinstance(found, str):
         return found

@@ -29,8 +29,8 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a surrogate pair, which JSON may 
 def read_json(path: Path) -> Any:
     """Parse a JSON file; CheckpointError in one sentence for what is none.
 
-    Refused as well: NaN and infinities, 1e999 among them, a key that stands twice (programs differ in which one they
-    take), files beyond 2^25 bytes, and nesting deeper than Python's own limit.
+    Refused as well: NaN and infinities, 1e999 among them, -0, a key that stands twice (programs differ in which one
+    they take), files beyond 2^25 bytes, and nesting deeper than Python's own limit.
     """
     try:
         return strict_value(_text(path))
@@ -45,8 +45,8 @@ def read_json(path: Path) -> Any:
 
 
 def strict_value(text: str) -> Any:
-    """The JSON value of a text; ValueError also for NaN, infinities, a key that stands twice in one object, and more
-    than 2^20 lists or 2^17 objects, as soon as they are passed.
+    """The JSON value of a text; ValueError also for NaN, infinities, -0 (0 or -0.0, as the reader has it), a key that
+    stands twice in one object, and more than 2^20 lists or 2^17 objects, as soon as they are passed.
     """
     if text.count("[") > MOST_LISTS:
         raise ValueError(f"it has more than {MOST_LISTS} lists, and JSON files of ours have no more")
@@ -58,7 +58,8 @@ def strict_value(text: str) -> Any:
         return _object(pairs)
 
     try:
-        found = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=counted)
+        numbers: Any = {"parse_constant": _no_constant, "parse_float": _finite, "parse_int": _whole}
+        found = json.loads(text, object_pairs_hook=counted, **numbers)
         if _HALF.search(text):
             json.dumps(found, ensure_ascii=False).encode()
         return found
@@ -106,6 +107,12 @@ def check_size(path: Path) -> None:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _whole(text: str) -> int:
+    if text == "-0":
+        raise ValueError("-0 is no whole number for other readers")
+    return int(text)
 
 
 def _finite(text: str) -> float:

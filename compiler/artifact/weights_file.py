@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
 from torch import Tensor
 
 from compiler.artifact.errors import CheckpointError
@@ -23,11 +22,17 @@ _LONGEST_HEADER = 100_000_000  # bytes, as the format has it
 
 def read_tensors(weights: Path) -> dict[str, Tensor]:
     """Every tensor of the file; CheckpointError where it is none of ours."""
+    return read_whole(weights)[1]
+
+
+def read_whole(weights: Path) -> tuple[dict[str, str] | None, dict[str, Tensor]]:
+    """(the entry of the header that is no tensor, every tensor), read once; CheckpointError as above."""
     check_plain(weights)
     try:
-        tensors = load_file(weights)
+        with safe_open(weights, framework="pt") as file:
+            found = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         _check_once(weights)
-        return tensors
+        return found
     except (SafetensorError, OSError, MemoryError, ValueError, KeyError) as reason:
         raise CheckpointError(f"{weights} is not a safetensors file of ours: {_fault(weights)}.") from reason
 

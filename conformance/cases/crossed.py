@@ -65,7 +65,6 @@ Option = tuple[str, Any]
 @cache
 def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS) -> list[Case]:
     """The crossed cases of an operation; without: values that its factors do not take."""
-    render = {"conv": _conv, "norm": _norm, "delta_rule": _delta}.get(op, _scan)
     crossed = (
         (factors_of(op, lengths), STRENGTH),
         (wide_factors_of(op, lengths), STRENGTH),
@@ -73,6 +72,11 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
     )
     rows = [row for factors, strength in crossed for row in rows_without(factors, without, strength)]
     return [render(op, row) for row in (*rows, *equal_rows(op, without, lengths))]
+
+
+def render(op: str, row: Mapping[str, Any]) -> Case:
+    """The case of a row."""
+    return {"conv": _conv, "norm": _norm, "delta_rule": _delta}.get(op, _scan)(op, row)
 
 
 def equal_rows(
@@ -159,6 +163,8 @@ def called(row: Mapping[str, Any]) -> str:
                 said += [] if value in (_PLAIN, 8, 16) else [_sized(value)]
             case "spread":
                 said += [f"{value} heads of v for each of k"] if value > 1 else []
+            case "unit":
+                said.append(f"borders in {value}s")
             case "chunk":
                 said.append(f"chunks of {value}")
             case _:
@@ -175,8 +181,10 @@ def _sized(sizes: int | tuple[int, int, int]) -> str:
 
 
 def _cuts(row: Mapping[str, Any]) -> list[int]:
-    """Where a sequence is cut: after one position, and around its middle."""
-    length = row["length"]
+    """Where a sequence is cut: after one position, and around its middle; or after so many, and at its middle."""
+    length, unit = row["length"], row.get("unit", 1)
+    if unit > 1 and row["start"] == "pieces":
+        return sorted({unit, length // 2 // unit * unit} - {0, length})
     return sorted({1, length // 2, length // 2 + 1} - {0, length}) if row["start"] == "pieces" and length > 1 else []
 
 
@@ -186,6 +194,8 @@ def _documents(row: Mapping[str, Any]) -> list[list[int]]:
     or two.
     """
     length, found = row["length"], []
+    if row.get("unit", 1) > 1 and "documents" in row["start"]:
+        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
     chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if length > max(WIDE_LENGTHS) else (16,)
     if "documents" not in row["start"]:
         return []
@@ -195,6 +205,16 @@ def _documents(row: Mapping[str, Any]) -> list[list[int]]:
         ends = sorted({min(length, end) for end in (*inside, *beside)})
         found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
     return found
+
+
+def in_units(length: int, unit: int, i: int) -> list[int]:
+    """Documents of one unit and of two, in another order in every row, as far as there are positions."""
+    sizes: list[int] = []
+    left = length
+    while left > 0:
+        sizes.append(min(left, unit * (1 + (len(sizes) + i) % 2)))
+        left -= sizes[-1]
+    return sizes
 
 
 def crossing(
@@ -222,11 +242,12 @@ def crossing(
 
 
 def _number(row: Mapping[str, Any], i: int) -> int:
-    """That of document i: from 0 or not, neighbours or not. After an initial state the first is 0: kernels in use take
-    the state for that of document 0, which is asked by one case alone (*packed*).
+    """That of document i: from 0 or not, neighbours or not, or so large that no float tells neighbours apart. After an
+    initial state the first is 0: kernels in use take the state for that of document 0, which is asked by one case alone
+    (*packed*).
     """
     lot = zlib.crc32(called(row).encode())
-    return (0 if "state" in row["start"] else (0, 1, 5)[lot % 3]) + (1, 2, 7)[lot // 3 % 3] * i
+    return (0 if "state" in row["start"] else (0, 1, 5, 2**24)[lot % 4]) + (1, 2, 7)[lot // 4 % 3] * i
 
 
 def _scan(op: str, row: Mapping[str, Any]) -> Case:

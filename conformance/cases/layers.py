@@ -41,7 +41,7 @@ def layer_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The cases of an operation, those of the stage `ROUNDED` last; without: options not to be taken."""
-    cases = [case for row in layer_rows(op, without, lengths) for case in _rendered(op, row)]
+    cases = [case for row in layer_rows(op, without, lengths) for case in rendered(op, row)]
     return tuple(sorted(cases, key=lambda case: case.stage == ROUNDED))
 
 
@@ -68,7 +68,8 @@ def layer_ordinary_factors_of(op: str, lengths: tuple[int, ...] = LENGTHS) -> Fa
     return found | {name: values for name, values in usual.items() if name in found}
 
 
-def _rendered(op: str, row: Row) -> list[Case]:
+def rendered(op: str, row: Row) -> list[Case]:
+    """The case of a row, and beside narrow operands the strict one."""
     return both(op, row, share(op, row), _read_in_turn(op) if op in ("selective_scan", "ssd") else lambda _, m: m)
 
 

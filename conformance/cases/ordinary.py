@@ -30,6 +30,7 @@ from conformance.cases.crossed import (
     called,
     crossing,
     factors_of,
+    in_units,
     rows_without,
 )
 from conformance.cases.curves import ULP, half_a_unit
@@ -51,7 +52,7 @@ _SIZES = {  # with columns and channels beyond a tile of 16
 _LONGER = 65  # positions, beyond a chunk of 64
 _ENDS = (2, 7, 21, 90, 110, 200, 300, 900)  # of documents: 16, 64, 128, 256 and 1,024 are inside of one
 _STATES = ("initial_state", "initial_states")
-_SIGNED = ("u", "x", "B", "C", "D", "weight", "bias", *_STATES)
+SIGNED = ("u", "x", "B", "C", "D", "weight", "bias", *_STATES)
 
 Row = Mapping[str, Any]
 
@@ -137,7 +138,7 @@ def _sizes(op: str, row: Row, inputs: dict[str, Tensor], options: dict[str, Any]
         return {name: m.abs() for name, m in made.expected.items()}
     if op == "delta_rule":  # a write contracts: no error grows
         return {name: torch.full_like(m, float(m.abs().max())) for name, m in made.expected.items()}
-    positive = {name: m.abs() if name in _SIGNED else m for name, m in inputs.items()}
+    positive = {name: m.abs() if name in SIGNED else m for name, m in inputs.items()}
     plain = {name: value for name, value in options.items() if name != "activation"}
     found = crossing(row, op, positive, plain, _documents(row), kind=exact.Double, relative=1.0).expected
     return {name: m.abs() for name, m in found.items()}  # silu(z) of either sign is a factor
@@ -148,6 +149,8 @@ def _documents(row: Row) -> list[list[int]]:
     if "documents" not in row["start"]:
         return []
     length = row["length"]
+    if row.get("unit", 1) > 1:
+        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
     ends = [[0, *(end + i for end in _ENDS if end + i < length), length] for i in range(row["batch"])]
     return [[stop - start for start, stop in pairwise(each)] for each in ends]
 

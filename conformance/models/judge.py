@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from conformance.entries import indices
+from conformance.entries import boxed
 from conformance.faults.delta import BUGS as RULES
 from conformance.faults.delta_models import DELTA_KINDS, FaultyRule
 from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
@@ -176,8 +176,7 @@ def _compared(stage: str, case: str, model_case: ModelCase, told: Told) -> Findi
     if chunk and column and column % chunk == 0 and place in ("", f"at a multiple of {column & -column}"):
         place = f"at the chunk border {column}"
     rows, columns = ([int(i) for i in wrong.any(axis).nonzero()] for axis in (1, 0))
-    boxes = (indices("row", rows, wrong.shape[0]), indices("position", columns, wrong.shape[1]))
-    entries = "only in " + ", ".join(filter(None, boxes)) if any(boxes) else "all over"
+    entries = boxed(("row", "position"), (rows, columns), wrong, "positions")
     return Finding(
         stage, case, "failed", says, column, place, wrong=int(wrong.sum()), of=wrong.numel(), entries=entries,
         asks=_asks(stage, place, told),

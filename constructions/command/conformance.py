@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
 
@@ -14,6 +16,7 @@ import typer
 from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
+from compiler.language.markdown import printable
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json
@@ -79,7 +82,10 @@ def conformance(
         return
     if kernel and checkpoint_dir:
         checkpoint_dir = checkpoint_dir.absolute()
-    with working("conformance", quiet=as_json), _stdout_lent(aside=as_json), _no_silent_end():
+    if junit is not None:
+        junit.unlink(missing_ok=True)  # that of an earlier run is no verdict on this kernel, which may end the process
+    alone = sys.stdout is sys.__stdout__  # and not called by a program of others
+    with working("conformance", quiet=as_json), _stdout_lent(aside=as_json) as own, _no_silent_end():
         from conformance.report import try_kernel, try_runtime, write
 
         if out is not None:
@@ -111,41 +117,65 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     if as_json:
-        say(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+        own(strict_json(report | {"tested": [each.to_json() for each in tested]}))
     else:
         if out is not None:
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
         _show(tested, version)
     if not report["good"]:
+        if alone:
+            _keep_code()
         raise typer.Exit(1)
 
 
-@contextmanager
-def _stdout_lent(aside: bool) -> Iterator[None]:
-    """A kernel may close what it prints to, the stream of Python and its descriptor: the report is written still.
+def _keep_code() -> None:
+    """What a kernel has registered to be called when the process ends may end it with 0: it ends with 1 still."""
+    end = os._exit
+    atexit.register(setattr, os, "_exit", lambda status: end(status or 1))
 
-    aside: what it prints goes to stderr, also what C code and its child processes print, which know no sys.stdout.
+
+@contextmanager
+def _stdout_lent(aside: bool) -> Iterator[Callable[[str], None]]:
+    """A kernel may close what it prints to, the stream of Python and its descriptor: the report is written still, by
+    what is yielded.
+
+    aside: what it prints goes to stderr, also what C code and its child processes print, which know no sys.stdout; and
+    in a process of this command alone also what it prints later, when the process ends or from another thread.
     """
     sys.stdout.flush()
     stream, kept = sys.stdout, os.dup(1)
+    for_good = aside and stream is sys.__stdout__
     if aside:
         os.dup2(2, 1)
+    lent = cast(TextIO, Lent(sys.stderr if aside else stream))
     try:
-        with redirect_stdout(cast(TextIO, Lent(sys.stderr if aside else stream))):
-            yield
+        with redirect_stdout(lent):
+            yield partial(_written, kept) if for_good else say
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-        if stream.closed:
-            sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
+        if for_good:
+            sys.stdout = lent
+        else:
+            os.dup2(kept, 1)
+            os.close(kept)
+            if stream.closed:
+                sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
+
+
+def _written(descriptor: int, text: str) -> None:
+    """Print a text there, and nowhere else."""
+    with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+        file.write(printable(text) + "\n")
 
 
 @contextmanager
 def _no_silent_end() -> Iterator[None]:
     """A kernel that calls os._exit(0) ends the command with code 1: a CI service would take 0 for a verdict."""
     end, own = os._exit, os.getpid()
+    over = False
 
     def told(status: int) -> NoReturn:
+        if over:  # and there is a verdict, whose code stands
+            os._exit(status)
         if status == 0 and os.getpid() == own:  # a child process of the kernel ends as it likes
             os.write(2, b"the kernel has ended this process with os._exit(0): there is no verdict\n")
             status = 1
@@ -155,7 +185,7 @@ def _no_silent_end() -> Iterator[None]:
     try:
         yield
     finally:
-        os._exit = end
+        os._exit, over = end, True
 
 
 class Lent:
@@ -283,15 +313,17 @@ def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
 def _why(why: Why, first: Finding) -> Iterator[str]:
     """The likely cause where one explains all that was seen; else what sets the wrong cases apart."""
     if why.likely:
-        yield f"likely: {why.likely}, which explains all that was seen"
+        yield f"likely: {why.likely}, which gives all wrong results, and leaves all right ones right"
         return
-    yield "no known mistake explains all that was seen"
+    yield "no known mistake gives all wrong results"
     if why.apart:
         yield f"all wrong cases have, and no right one has: {'; or '.join(why.apart)}"
     elif why.first:
-        yield f"the first wrong case is the first to use: {'; or '.join(why.first)}"
+        yield f"the first wrong case has, and no right one has: {'; or '.join(why.first)}"
+    elif why.none_right:
+        yield "no case that was run is right"
     else:
-        yield "no three options set them apart"
+        yield "no three of the options and sizes that are compared set them apart"
     yield f"asked there: {first.asks}"
 
 
@@ -307,7 +339,7 @@ def _verdict(tested: Sequence[Tested]) -> str:
         return f"{failed}; {f'right: all {run:,} cases that were run' if run else 'no other was run'}{skipped}"
     if untried := [each.name for each in tested if not each.good]:
         return f"nothing was run of {', '.join(untried)}{skipped}"
-    never = "; ".join(f"{each.name} was never asked for: {', '.join(each.never)}" for each in tested if each.never)
+    never = "; ".join(f"{each.name} ran no case with: {', '.join(each.never)}" for each in tested if each.never)
     return f"right: all {run:,} cases that were run{skipped}{never and '; but '}{never}"
 
 

@@ -37,13 +37,13 @@ def export(
     force: Annotated[bool, typer.Option(help="replace an earlier export")] = False,
 ) -> None:
     """Write a checkpoint for llama.cpp, ONNX, MLX or mamba_ssm, or refuse what would not be exact there."""
-    if format == HUGGING_FACE:
+    own, _, name = format.rpartition(":")
+    if name == HUGGING_FACE:
         raise ValueError(f"--format {format}: {directory} is that already; choose one of {_NAMES}.")
     with working("export", quiet=as_json):
-        own, _, name = format.rpartition(":")
         if own:
             run_file(Path(own))
-        write = writer_of(name)
+        write = writer_of(name, without=HUGGING_FACE)
         from compiler.export.checkpoint import read
         from constructions.checkpoints.saved import same
 

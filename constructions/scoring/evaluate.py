@@ -21,10 +21,10 @@ class Score:
     """None where a method does not speak of it, or where it is undefined.
 
     area: chance that a used component is ranked above one that is not (ties count half). faithfulness: answers that
-    stay right when all but as many best-ranked components as are used have their mean. interchange: answers that are
-    the circuit's when the variable is exchanged, on pairs and at positions where the exchange changes the answer.
-    matched: mean |correlation| of each number of a variable with the feature that is matched to it. answers: how many
-    answers interchange counts. edges: as area, of edges.
+    stay right when all but as many best-ranked components as are used have their mean; of components that tie all are
+    kept or none. interchange: answers that are the circuit's when the variable is exchanged, on pairs and at positions
+    where the exchange changes the answer. matched: mean |correlation| of each number of a variable with the feature
+    that is matched to it. answers: how many answers interchange counts. edges: as area, of edges.
     """
 
     area: float | None = None
@@ -67,7 +67,7 @@ def _checked(problem: Problem, name: str, found: Found) -> Featurizer:
     width = problem.given.site[name].width
     if found.variables is None or name not in found.variables:
         raise ValueError(f"a method gave no featurizer for the variable {name!r}.")
-    one = found.variables[name]
+    one = Featurizer(found.variables[name].read, found.variables[name].write)  # with no way of its own to exchange
     if one.read.shape != (one.write.shape[1], width) or one.write.shape[0] != width:
         raise ValueError(
             f"a method read {name!r} with {tuple(one.read.shape)} and wrote it with {tuple(one.write.shape)}, expected "
@@ -88,11 +88,8 @@ def _area(used: list[np.ndarray], found: list[np.ndarray]) -> float | None:
 @torch.no_grad()
 def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
     """Coordinates that do not count stay as they are."""
-    given, truth = problem.given, np.concatenate(problem.used)
-    order = np.argsort(-np.where(truth >= 0, np.concatenate(found), np.inf), kind="stable")
-    kept = np.zeros(len(truth), dtype=bool)
-    kept[order[: int((truth != 0).sum())]] = True
-    parts = np.split(kept, np.cumsum([site.width for site in given.nodes])[:-1])
+    given = problem.given
+    parts = np.split(_kept(problem.used, found), np.cumsum([site.width for site in given.nodes])[:-1])
     means = [values.flatten(0, 1).mean(dim=0) for values in read_all(given.model, given.nodes, given.ids)]
     first = next(iter(problem.held.values()))
     with ExitStack() as hooks:
@@ -103,6 +100,14 @@ def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
     wanted = problem.held_answers
     asked = wanted != IGNORED
     return float((logits.argmax(-1).numpy() == wanted)[asked].mean())
+
+
+def _kept(used: list[np.ndarray], found: list[np.ndarray]) -> np.ndarray:
+    """Those of which no more than are used have as high a score. So what ties is kept together or not at all, whatever
+    the order of coordinates; what does not count comes first."""
+    truth, scores = np.concatenate(used), np.concatenate(found)
+    as_high = rankdata(-np.where(truth >= 0, scores, np.inf), method="max")
+    return as_high <= (truth != 0).sum()
 
 
 @torch.no_grad()

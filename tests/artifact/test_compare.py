@@ -22,6 +22,10 @@ from constructions.checkpoints.guarantee import proof_of
 from constructions.checkpoints.saved import verify_checkpoint
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity.mqar import MQAR
+from verify.checker.files import read_json as checker_json
+from verify.checker.formats import Rejected
+from verify.kernel.files import read_json as kernel_json
+from verify.kernel.floats import Unproved
 
 LETTERS = Alphabet.of("a", "b", ".", *(str(n) for n in range(9)))
 
@@ -248,6 +252,17 @@ def test_a_circuit_of_ones_own_lives_its_whole_life(target: str, tmp_path: Path)
 def test_a_file_that_is_not_there_is_called_missing(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"^\S*config.json is missing from the checkpoint\.$"):
         read_json(tmp_path / "config.json")
+
+
+def test_a_zero_with_a_sign_is_read_by_no_reader(tmp_path: Path) -> None:
+    """Python reads -0 as 0, and others as a decimal: checker and kernel refuse it as well."""
+    file = tmp_path / "config.json"
+    file.write_text('{"x": -0}')
+    for read, error in ((read_json, CheckpointError), (checker_json, Rejected), (kernel_json, Unproved)):
+        with pytest.raises(error, match="-0 is no whole number"):
+            read(file)
+    file.write_text('{"x": [-0.0, 0, -10]}')
+    assert read_json(file) == checker_json(file) == kernel_json(file) == {"x": [0, 0, -10]}
 
 
 def test_the_example_of_a_card_is_no_walk_that_ends_at_once() -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from conformance.cases import cases
+from conformance.cases.crossed import STEPS, crossed_cases
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
@@ -42,6 +43,8 @@ def wrong(tested: Kernel, op: str) -> list[str]:
 def test_channels_of_a_head_have_steps_and_decays_of_their_own(name: str) -> None:
     """selective_state_update of mamba_ssm takes such, and a step for tied ones alone was right in every case."""
     assert wrong(step("head step", first_channel(name)), "selective_scan")
+    groups = [case for case in crossed_cases("selective_scan", lengths=STEPS) if case.inputs["B"].dim() == 4]
+    assert "failed" in {judged(step("step", first_channel(name)), case).status for case in groups}
     if name in ("dt", "A"):
         assert {"two groups", "four groups"} & {*wrong(step("step", first_channel(name)), "selective_scan")}
 
@@ -77,6 +80,19 @@ def test_numbers_of_documents_are_compared_as_integers(op: str, dtype: torch.dty
         return ours(op).call(**given | ({} if numbers is None else {"seq_idx": rounded(dtype)(numbers)}))
 
     assert NEIGHBOURS in wrong(Kernel("rounded", op, call, ours(op).accepts), op)
+
+
+def test_large_numbers_meet_other_options() -> None:
+    """Not in one case alone: where there is a gate, or D, too."""
+
+    def call(**given: Any) -> Any:
+        numbers = given.get("seq_idx")
+        return ours("ssd").call(**given | ({} if numbers is None else {"seq_idx": rounded(torch.float32)(numbers)}))
+
+    asked = [case for case in crossed_cases("ssd") if "seq_idx" in case.inputs and case.inputs["seq_idx"].max() > 2**24]
+    tested = Kernel("rounded", "ssd", call, ours("ssd").accepts)
+    found = [case for case in asked if judged(tested, case).status == "failed"]
+    assert {name for case in found for name in case.inputs} >= {"D", "z", "dt_bias"} and len(found) > 3
 
 
 def _lost(op: str, loses: Callable[[Any], bool], name: str) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from conformance.cases import cases
 from conformance.cases.companion import companion_cases
-from conformance.cases.crossed import STEPS, crossed_cases
+from conformance.cases.crossed import STEPS, crossed_cases, varied
 from conformance.faults.catalogue import FUNCTIONS
-from conformance.judge import judged
-from conformance.kernel import kernel
+from conformance.faults.catalogue import kernel as ours
+from conformance.judge import judged, run, why
+from conformance.kernel import Kernel, kernel
+from conformance.layouts import beside, same_bits
 from conformance.loader import Case
 
 SCAN, STEP = FUNCTIONS["selective_scan"], FUNCTIONS["step"]
@@ -57,7 +62,9 @@ def test_an_operand_that_must_be_there_is_named() -> None:
     def scan(u, delta, A, B, C, rate, /):
         return SCAN(u, delta, A, B, C)
 
-    assert judged(kernel(scan), _named("selective_scan", "three steps")).says == "TypeError: it needs rate"
+    assert judged(kernel(scan, op="selective_scan"), _named("selective_scan", "three steps")).says == (
+        "TypeError: it needs rate"
+    )
 
 
 def scan_without_defaults(u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state):
@@ -170,3 +177,133 @@ def test_a_border_is_that_of_the_row_which_is_wrong() -> None:
         return y
 
     assert judged(kernel(conv), case).near == f"at the document border {second}"
+
+
+COMPUTED: dict[str, Callable[[Tensor], Tensor]] = {
+    "2 times it": lambda old: 2 * old,
+    "it and 0": lambda old: old + 0,
+    "1 times it": lambda old: old * 1,
+    "its neighbour": lambda old: old.roll(1, -1),
+    "nothing": lambda old: 0 * old.nan_to_num(),
+}
+
+
+@pytest.mark.parametrize("what", COMPUTED)
+def test_what_is_computed_from_what_stands_beside_an_operand_is_seen(what: str) -> None:
+    """NaN times 2 is NaN as well, but has other bits where the first one signals."""
+
+    def scan(u, delta, A, B, C):
+        for m in (u, B):
+            if m._base is not None:
+                beside = m._base.narrow(1, 0, m.shape[1])
+                beside.copy_(COMPUTED[what](beside))
+        return SCAN(u, delta, A, B, C)
+
+    without = frozenset(option for option in varied("selective_scan") if option[0] not in ("dtype", "views"))
+    views = [case for case in crossed_cases("selective_scan", without, (4, 64)) if case.options.get("views") is True]
+    views = [case for case in views if not case.expected.keys() - {"y"} and case.expected["y"].shape[2] > 1]
+    assert {str(case.inputs["u"].dtype) for case in views} == {"torch.float32", "torch.bfloat16", "torch.float16"}
+    assert {judged(kernel(scan), case).says for case in views} == {"it writes beside its operand u, B"}
+
+
+@pytest.mark.parametrize("what", COMPUTED)
+def test_what_a_step_computes_from_what_stands_beside_its_state_is_seen(what: str) -> None:
+    def step(state, x, dt, A, B, C):
+        y = STEP(state, x, dt, A, B, C)
+        if (base := state._base) is not None:
+            beside = base.narrow(1, 0, state.shape[1])
+            beside.copy_(COMPUTED[what](beside))
+        return y
+
+    asked = [case for case in crossed_cases("ssd", frozenset(), STEPS) if case.options.get("views") is True]
+    found = {judged(kernel(step), case).says for case in asked}
+    assert "it writes beside its state" in found
+
+
+def test_what_stands_beside_an_operand_is_no_number_and_never_the_same() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.half):
+        m = beside((3, 5), torch.empty(0, dtype=dtype))
+        assert m.isnan().all() and not same_bits(m[:, 1:], m[:, :-1]) and same_bits(m, beside((3, 5), m))
+
+
+def into(buffer: dict[Any, Tensor], key: Any, result: Tensor) -> Tensor:
+    """A result in the memory of the one before, of its shape."""
+    return buffer.setdefault((key, result.shape, result.dtype), torch.empty_like(result)).copy_(result)
+
+
+@pytest.mark.parametrize("op", ["selective_scan", "ssd"])
+def test_a_kernel_that_uses_one_buffer_for_all_its_results_is_right(op: str) -> None:
+    buffer: dict[Any, Tensor] = {}
+
+    def step(state, x, dt, A, B, C):
+        return into(buffer, "y", STEP(state, x, dt, A, B, C))
+
+    assert judged(kernel(step), _named(op, "columns")).status == "passed"
+    named = {"selective_scan": "initial_state", "ssd": "initial_states"}[op]
+
+    def whole(**given: Any) -> tuple[Tensor, ...]:
+        return tuple(into(buffer, i, m) for i, m in enumerate(FUNCTIONS[op](**given)))
+
+    tested = Kernel("one buffer", op, whole, ours(op).accepts)
+    pieces = [case for case in cases(op) if "cuts" in case.options]
+    assert pieces and {judged(tested, case).status for case in pieces} == {"passed"} and named in tested.accepts
+
+
+def test_results_of_earlier_cases_stay_what_they_were() -> None:
+    """A cause is looked for in all of them, when the kernel has long written into its buffer again."""
+    buffer: dict[Any, Tensor] = {}
+
+    def scan(u, delta, A, B, C, D=None):
+        return into(buffer, "y", SCAN(u, delta, A, B, C)[0])
+
+    skip = _named("selective_scan", "skip")
+    twice = replace(skip, inputs={**skip.inputs, "u": 2 * skip.inputs["u"]}, expected={"y": 2 * skip.expected["y"]})
+    assert why([run(kernel(scan), case) for case in (skip, twice)]).likely == "D u is left out"
+
+
+@pytest.mark.parametrize("shape", [lambda y, i: y[:, :i], lambda y, i: y.sum()], ids=["more and more", "no axis"])
+@pytest.mark.parametrize("case", ["columns", "odd cuts"])
+def test_results_that_do_not_fit_together_are_wrong(case: str, shape: Callable[..., Tensor]) -> None:
+    """The kernel ran; joining what it gave back is ours."""
+    count = iter(range(1, 100))
+
+    def step(state, x, dt, A, B, C):
+        return shape(STEP(state, x, dt, A, B, C), next(count))
+
+    def scan(u, delta, A, B, C, initial_state=None, return_last_state=False):
+        y, last = SCAN(u, delta, A, B, C, initial_state=initial_state)
+        return (y[..., 0].sum() if shape(y, 1).dim() == 0 else y[:, : next(count)]), last
+
+    found = judged(kernel(step if case == "columns" else scan), _named("selective_scan", case))
+    assert found.status == "failed" and ("shape" in found.says)
+
+
+NO_NAMES = {
+    "def step(h, x, dt, A, B, C): pass": "it takes h, which ssd has not",
+    "def step(s, x, dt, A, B, C, /): pass": "it takes s, which ssd has not",
+    "def step(h, u, delta, A, B, C, D=None): pass": "it takes h, which selective_scan has not",
+    "def step(x, dt, A, B, C, h=None): pass": "it takes h, which ssd has not",
+    "def decode_step(x, dt, A, B, C): pass": "it is called decode_step, as a step is",
+    "def step(state, q, k, v, g, beta): pass": "it takes state, which delta_rule has not",
+    "def conv_update(x, conv_state, weight, bias=None, activation=None): pass": "it takes conv_state, which conv has",
+    "def scan(state, x, dt, A, B, C, chunk_size=64): pass": "it takes chunk_size, which step has not",
+}
+
+
+@pytest.mark.parametrize("text", NO_NAMES)
+def test_what_may_be_another_operation_must_be_told(text: str) -> None:
+    """A step whose state is called h was taken for ssd, and called wrong."""
+    found: dict[str, Any] = {}
+    exec(text, found)
+    (function,) = (each for name, each in found.items() if name != "__builtins__")
+    with pytest.raises(ValueError, match="say by --operation which it is") as said:
+        kernel(function)
+    assert NO_NAMES[text] in str(said.value)
+
+
+@pytest.mark.parametrize("text", ["def f(h, x, dt, A, B, C, D=None): ", "def f(s, x, dt, A, B, C, /): "])
+def test_a_step_that_is_told_may_call_its_state_anything(text: str) -> None:
+    found: dict[str, Any] = {"right": STEP}
+    first = text[6]
+    exec(f"{text} return right({first}, x, dt, A, B, C)", found)
+    assert judged(kernel(found["f"], op="step"), _named("ssd", "columns")).status == "passed"

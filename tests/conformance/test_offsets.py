@@ -11,10 +11,12 @@ from torch import Tensor
 
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
-from conformance.cases.states import AFTER_A_STATE, of_each_document
+from conformance.cases.each_state import of_each_document
+from conformance.cases.ordinary import ordinary_cases
+from conformance.cases.states import AFTER_A_STATE
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.delta import delta_rule
-from conformance.judge import judged, told, trial
+from conformance.judge import forms, judged, told, trial
 from conformance.kernel import OFFSETS, SIGNATURES, STATE_IN, TIME_AXIS, Kernel, kernel, piece
 from conformance.loader import Case
 
@@ -122,3 +124,34 @@ def test_a_kernel_that_takes_no_initial_state_is_told_so() -> None:
 
     case = next(case for case in cases("ssd") if case.name == AFTER_A_STATE)
     assert judged(kernel(ssd), case).says == "it takes no initial_states"
+
+
+EITHER: Begins = lambda states, i: EACH(states, i) if len(states) > 1 else FIRST(states, i)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_kernel_that_takes_either_form_is_asked_for_both(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mistake is in the form that was not asked: states of later documents lost, but not where there are four."""
+    few = [case for case in after_a_state(op) if case.name == AFTER_A_STATE][:1] + after_a_state(op)[1:6]
+    monkeypatch.setattr("conformance.judge.cases", lambda *_: few)
+    for rest in ("crossed_cases", "ordinary_cases", "layer_cases"):
+        monkeypatch.setattr(f"conformance.judge.{rest}", lambda *_: ())
+    documents = len(ends := few[0].borders["document"]) + 1
+    assert ends and {form.states for form in forms(by_offsets(op, EITHER))} == {"one", "each"}
+    right = [each.finding for each in trial(by_offsets(op, EITHER))]
+    assert {each.status for each in right} == {"passed"} and len({each.case for each in right}) == 2 * len(few)
+    lost: Begins = lambda states, i: None if i and len(states) not in (1, documents) else EITHER(states, i)
+    wrong = [each.finding.case for each in trial(by_offsets(op, lost)) if each.finding.status == "failed"]
+    assert wrong and all(name.endswith("a state for each document") for name in wrong)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half], ids=str)
+def test_states_of_later_documents_in_a_narrow_dtype_are_found(op: str, dtype: torch.dtype) -> None:
+    """They have more bits than that, and are not 0."""
+    asked = [case for case in ordinary_cases(op) if of_each_document(case) is not case]
+    narrow = lambda states, i: EACH(states, i).to(dtype).float() if i else EACH(states, i)
+    for begins, status in ((EACH, "passed"), (narrow, "failed")):
+        tested = told(by_offsets(op, begins))
+        found = {judged(tested, case).status for case in asked if "document_states" in case.expected}
+        assert tested.states == "each" and status in found and (status == "failed" or found == {"passed"})

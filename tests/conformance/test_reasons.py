@@ -9,13 +9,15 @@ import torch
 
 from compiler.runtime.selective_scan import selective_scan
 from conformance import report
+from conformance.asked import never_asked
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
 from conformance.entries import described, indices
+from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as faulty
 from conformance.faults.small import conv
 from conformance.features import apart, features, first_use
-from conformance.judge import Finding, Why, judge, run, trial, why
+from conformance.judge import Finding, Why, _values, judge, run, trial, why
 from conformance.kernel import kernel
 from conformance.loader import Case
 from constructions.command.conformance import _why
@@ -120,7 +122,7 @@ def test_one_name_of_an_activation_is_told_from_the_other() -> None:
 
 def test_where_no_three_options_set_them_apart_the_report_says_so() -> None:
     finding = Finding("step", "a case", "failed", asks="something")
-    said = "no three options set them apart"
+    said = "no three of the options and sizes that are compared set them apart"
     assert said in _why(Why(), finding)
     assert said not in [*_why(Why(apart=("D",)), finding), *_why(Why(first=("D",)), finding), *_why(Why("D"), finding)]
 
@@ -180,6 +182,10 @@ ALL = slice(None)
         (assign((ALL, 2), lambda y: y[:, 5]), "y: only in channel 2; channel 2 has that of channel 5"),
         (assign((0, 2, 9), float("nan")), "y: only in row 0, channel 2, position 9; they are NaN"),
         (assign((ALL, ALL, 128), 0), "y: only in position 128; they are 0"),
+        (assign(ALL, 1e4), "y: all over"),
+        (assign((0, range(8), range(0, 80, 10)), 0), "y: only in row 0, 8 of the positions from 0 to 70: 8 of the 64"),
+        (assign((range(2), range(0, 8, 7), range(0, 129, 128)), 0), ": 2 of the 8 entries there; they are 0"),
+        (assign((ALL, 2), lambda y: y[:, 2] * (1 + 2**-10)), "they are 1.0009765625 times what is right"),
     ],
 )
 def test_wrong_entries_in_words(change, words: str) -> None:
@@ -252,6 +258,77 @@ def test_options_that_no_case_asked_for_are_told() -> None:
     of = cases("selective_scan")
     ran = [run(kernel(in_sixteens), case) for case in of]
     assert {each.finding.status for each in ran} == {"passed", "skipped"}
-    assert report.never_asked(kernel(in_sixteens), ran) == ("D", "bias", "softplus", "z")
+    never = never_asked(kernel(in_sixteens), of, ran_of(ran))
+    assert never[:4] == ("D", "bias", "softplus", "z") and "float16" in never
     ours = changed(lambda m: m)
-    assert report.never_asked(ours, [run(ours, case) for case in of]) == ()
+    assert never_asked(ours, of, ran_of([run(ours, case) for case in of])) == ()
+
+
+def ran_of(found):
+    return [each.case for each in found if each.finding.status in ("passed", "failed")]
+
+
+def test_few_wrong_entries_are_not_all_over() -> None:
+    """One in every row, channel and position of a state: its box is all of it."""
+    state = torch.arange(1.0, 9.0).reshape(1, 2, 2, 2)
+    case = Case("ssd", "last state", "x", "", {"x": state}, {}, {"y": state.double(), "last_state": state.double()})
+    found = state.clone()
+    found[0, 0, 0, 0], found[0, 1, 1, 1] = 100, 101
+    wrong = {"last_state": case.wrong("last_state", found)}
+    assert described(case, wrong, {"last_state": found}) == "the last state: 2 of 8 entries"
+
+
+def test_nothing_is_said_to_be_first_of_what_an_earlier_case_had() -> None:
+    """One that failed to run had it too."""
+
+    def scan(u, delta, A, B, C, D=None):
+        if D is not None and u.shape[2] == 5:
+            raise RuntimeError("no 5 positions")
+        y = selective_scan(u, delta, A, B, C, D)
+        return y if D is None else y + 1
+
+    ran = [run(kernel(scan), case) for case in SHORT if not {"z", "delta_bias"} & case.inputs.keys()]
+    known = why(ran)
+    assert any("D" in each.case.inputs for each in ran if each.finding.status == "failed to run")
+    said = " ".join(_why(Why(first=("D",)), Finding("step", "a case", "failed")))
+    assert "the first wrong case has, and no right one has: D" in said and "first to" not in said and known.apart
+
+
+def test_a_value_is_told_with_what_would_be_right() -> None:
+    """In the dtype of the result, and with how far it may be off."""
+    case = Case(
+        "norm", "dtype", "x", "", {"x": torch.ones(1, 1, 1).bfloat16()}, {}, {"y": torch.full((1, 1, 1), 257.0)}
+    )
+    case.expected["y"].double()
+    assert _values(case, "y", (0, 0, 0), torch.full((1, 1, 1), 258.0).bfloat16()) == "y[0, 0, 0] is 258, not 256"
+    near = Case("norm", "dtype", "x", "", case.inputs, {}, case.expected, {"y": torch.full((1, 1, 1), 0.25)})
+    assert _values(near, "y", (0, 0, 0), torch.full((1, 1, 1), 258.0)) == "y[0, 0, 0] is 258, not 257 ± 0.25"
+
+
+def test_borders_that_a_kernel_does_not_have_are_not_named() -> None:
+    case = next(case for case in cases("ssd") if case.name == "16 and one")
+
+    def late(m):
+        def call(*given, **named):
+            y = FUNCTIONS["ssd"](*given, **named)[0]
+            y[:, 16] += 1
+            return y
+
+        return call
+
+    def ssd(x, dt, A, B, C):
+        return late(x)(x, dt, A, B, C, 16)
+
+    def chunked(x, dt, A, B, C, chunk_size):
+        return late(x)(x, dt, A, B, C, chunk_size)
+
+    assert run(kernel(chunked), case).finding.near == "at the chunk border 16"
+    assert run(kernel(ssd), case).finding.near == "at a multiple of 16"
+
+
+def test_where_no_case_is_right_the_report_says_so() -> None:
+    def scan(u, delta, A, B, C):
+        return selective_scan(u, delta, A, B, C) + 1
+
+    known = reasons(kernel(scan))
+    assert known.none_right and "no case that was run is right" in _why(known, Finding("step", "a case", "failed"))

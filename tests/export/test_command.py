@@ -38,7 +38,8 @@ def test_it_writes_beside_the_checkpoint_and_again_when_forced(checkpoint):
     ("arguments", "reason"),
     [
         (["--format", "hugging-face"], "is that already"),
-        (["--format", "tensorrt"], "'tensorrt' is unknown; it must be one of"),
+        (["--format", "own.py:hugging-face"], "is that already"),
+        (["--format", "tensorrt"], "'tensorrt' is unknown; it must be one of gguf, mamba-ssm, "),
         (["--format", "gguf", "--out", ""], "--out is empty"),
         (["--format", "gguf", "--out", "{checkpoint}"], "is no export of this format, so it is left alone"),
         (["--format", "gguf", "--out", "{checkpoint}/config.json/x"], "is a file, and a directory is needed there"),

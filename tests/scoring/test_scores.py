@@ -21,7 +21,7 @@ from constructions.command.cli import command_line
 from constructions.command.scoring import _kept as kept
 from constructions.scoring.build import problem_of
 from constructions.scoring.evaluate import score
-from constructions.scoring.methods.named import METHODS, ORACLE, found_by
+from constructions.scoring.methods.named import METHODS, ORACLE, Named, found_by
 from constructions.scoring.methods.recurrence import mixers, recurrence
 from constructions.scoring.methods.relevance import linear
 from constructions.scoring.problem import Featurizer, Found, NothingFound
@@ -84,6 +84,64 @@ def test_the_truth_scores_one_and_chance_does_not(place, kind):
     assert score(one, found_by("random", one)).interchange < 0.6
     wrong = {name: Featurizer(f.read.flip(0), f.write) for name, f in one.oracle.items()}
     assert score(one, Found(None, wrong)).interchange < 0.5
+
+
+@pytest.mark.parametrize("kind", ["plain", "hidden"])
+def test_a_constant_score_keeps_what_no_score_keeps(kind, place):
+    """Ties are kept together or not at all: no order of the channels is worth anything, and certainly not 1."""
+    one = problem(place, kind)
+    faithful = lambda scores: score(one, Found([scores(used) for used in one.used])).faithfulness
+    flat = faithful(lambda used: np.zeros(len(used)))
+    assert flat == faithful(lambda used: np.where(used, -1.0, 0.0)) < 0.5  # more unused than have room, before the used
+    assert faithful(lambda used: used.astype(float)) == 1
+    assert faithful(lambda used: np.where(used, 2.0, np.arange(len(used)) / len(used))) == 1  # ties that have room
+
+
+SPOILERS = """
+import random
+import numpy as np, torch
+from constructions.scoring.problem import Found
+torch.set_default_dtype(torch.float16)
+
+def spoils(given):
+    with torch.no_grad():
+        for parameter in given.model.parameters():
+            parameter.zero_()
+    given.model.lm_head.register_forward_hook(lambda module, read, out: 0 * out)
+    given.model.train()
+    given.ids.zero_(), given.answers.fill_(-100)
+    for pairs in given.pairs.values():
+        pairs.base[:] = 0
+    torch.manual_seed(5), np.random.seed(5), random.seed(5)
+    torch.set_grad_enabled(False), torch.set_default_dtype(torch.float64), torch.set_default_device("meta")
+    return Found([np.arange(site.width) for site in given.nodes])
+
+def draws(given):
+    return Found([np.random.rand(site.width) + torch.rand(site.width).numpy() for site in given.nodes])
+
+def hooks(given):
+    torch.nn.modules.module.register_module_forward_hook(lambda module, read, out: 0)
+    return spoils(given)
+"""
+
+
+def test_no_method_spoils_the_model_of_the_next(place, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(SPOILERS)
+    one = problem(place, "plain")
+    settings = lambda: (torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device())
+    before, numbers = settings(), torch.get_rng_state()
+    named = lambda name: Named.of(name if name in METHODS else f"{file}:{name}")
+    scored = {name: named(name).score(one) for name in ("draws", "das", "attribution-patching")}
+    assert named("spoils").score(one).area is not None
+    assert settings() == before and torch.equal(torch.get_rng_state(), numbers)
+    assert scored == {name: named(name).score(one) for name in scored}
+    hooked = torch.nn.modules.module._global_forward_hooks
+    try:
+        with pytest.raises(ValueError, match="own.py:hooks changed what every model in this process computes"):
+            named("hooks").score(one)
+    finally:
+        hooked.clear()
 
 
 @pytest.mark.parametrize("target", ["gated-deltanet", "gated-deltanet-qwen"])

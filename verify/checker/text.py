@@ -203,7 +203,8 @@ def _check_settings(content: dict, vocab: dict[str, int], letters: int, end: str
         if key in ("eos_token", "pad_token", "unk_token"):
             known = isinstance(value, str) and vocab.get(value, -1) >= letters or key == "eos_token" and value == end
         elif key == "model_max_length":
-            known = type(value) in (int, float) and value >= 1 << 40
+            none = type(value) in (int, float) and value > 10**20  # to transformers; to others the tokenizer truncates
+            known = none or type(value) is int and 1 << 40 <= value < 1 << 64
         elif key == "model_input_names":
             known = any(
                 same(value, names) for names in (_NAMES, _NAMES[::-1])

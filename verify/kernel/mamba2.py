@@ -82,6 +82,8 @@ def _step(
     step, rate = f.step(f"{place}: Δ", raw, dyadic(w["dt_bias"][head])), decay(float(w["A_log"][head]))
     pad = f.pad_step(f"{place}: Δ", dyadic(w["dt_bias"][head])) if rate[1] else Fraction(0)
     limits, top = config.get("time_step_limit"), max(f.size(step), pad)
+    if type(limits) is list and limits[1:] == [{"__float__": "Infinity"}]:  # so transformers writes no limit
+        limits = [limits[0], float(f.form.largest)]
     if type(limits) is not list or list(map(type, limits)) != [float, float]:
         raise Unproved(f"time_step_limit is {limits!r:.60}, expected two floats, such as [0.0, 65504.0]")
     if not limits[0] == 0 <= top <= limits[1] <= f.form.largest:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compiler.own_file import module_of
 from constructions.scoring.evaluate import Score, score
+from constructions.scoring.isolation import run_apart, settings_kept
 from constructions.scoring.methods import attention, baselines, patching, relevance, subspaces
 from constructions.scoring.problem import Found, Given, Problem
 from verify.arguments import run_own
@@ -43,9 +44,11 @@ class Named:
         if name == ORACLE:
             return cls(name, baselines.oracle)
         if name in METHODS:
-            return cls(name, lambda problem: METHODS[name](problem.given))
-        method, file = _from_file(name), name.rpartition(":")[0]
-        return cls(name, lambda problem: run_own(f"--method {name}", method, problem.given, file=file), own=True)
+            return cls(name, lambda problem: run_apart(name, METHODS[name], problem.given))
+        with settings_kept(0):
+            method, file = _from_file(name), name.rpartition(":")[0]
+        own = lambda given: run_own(f"--method {name}", method, given, file=file)
+        return cls(name, lambda problem: run_apart(name, own, problem.given), own=True)
 
     def found(self, problem: Problem) -> Found:
         """What it finds; ValueError, one sentence, where that is no Found."""

@@ -30,6 +30,7 @@ CONSTRUCTED = [
     ("mqar", {"kappa": 3, "vocab": 6}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "last"}),
     ("mqar", {"kappa": 3, "vocab": 6, "write": "first"}),
+    ("mqar", {"kappa": 2, "vocab": 1, "write": "first"}),  # a code with a lane that is 0 stays 0 where it is masked
     ("mqar", {"kappa": 256, "vocab": 2048}),  # many keys: what letters leave open counts once, not for each key
     ("mqar", {"kappa": 16, "vocab": 512, "arch": "mamba2"}),  # many letters: few of their scores are compared
     ("induction-heads", {"vocab": 5}),

@@ -228,6 +228,9 @@ SETTINGS = [
     {"tokenizer_class": "BertTokenizer"},
     {"tokenizer_class": None},
     {"model_max_length": 2},
+    {"model_max_length": 1 << 64},
+    {"model_max_length": 10**20},
+    {"model_max_length": 2.0**50},
     {"bos_token": "a"},
     {"eos_token": "1"},
     {"add_bos_token": True},
@@ -246,6 +249,15 @@ SETTINGS = [
 @pytest.mark.parametrize("entry", SETTINGS, ids=str)
 def test_settings_that_change_the_tokenizer_are_rejected(saved, tmp_path, entry):
     assert not edited(saved, tmp_path, "tokenizer_config.json", lambda content: content.update(entry)).accepted
+
+
+@pytest.mark.parametrize("most", [1 << 40, (1 << 64) - 1, 10**20 + 1, int(1e30), 1e30])
+def test_a_length_that_no_text_has_is_accepted_where_the_tokenizer_can_truncate(saved, tmp_path, most):
+    assert edited(saved, tmp_path, "tokenizer_config.json", lambda c: c.update(model_max_length=most)).accepted
+    from transformers import PreTrainedTokenizerFast
+
+    directory = next(tmp_path.rglob("tokenizer_config.json")).parent
+    assert len(PreTrainedTokenizerFast.from_pretrained(directory)("a b", truncation=True).input_ids) == 2
 
 
 def test_a_tokenizer_must_name_a_token_of_padding(saved, tmp_path):

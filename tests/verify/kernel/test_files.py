@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
+from transformers import Mamba2Config
 
 from tests.verify.kernel.small import copied, only_new, searched
 from verify.checker.check import check
@@ -145,6 +146,14 @@ def test_a_limit_of_steps_of_another_kind_is_told_as_that(heads, tmp_path, limit
     other = copied(heads, tmp_path / "copy", config=config)
     for said in (check(other).reason, str(pytest.raises(Unproved, replay, other, searched(heads)[1]).value)):
         assert "expected two floats" in said or "time_step_limit" in said and "Δ can reach" not in said, said
+
+
+def test_an_infinite_limit_of_steps_is_read_as_transformers_writes_it(heads, tmp_path):
+    config = json.loads((heads / "config.json").read_text()) | {"time_step_limit": [0.0, {"__float__": "Infinity"}]}
+    other = copied(heads, tmp_path / "copy", config=config)
+    assert Mamba2Config.from_pretrained(other).time_step_limit == [0.0, float("inf")]
+    assert check(other).accepted
+    replay(other, searched(heads)[1])
 
 
 @pytest.mark.parametrize("most", [1e300, 0.5])

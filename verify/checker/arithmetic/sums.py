@@ -130,7 +130,7 @@ def activation(world: World, value: Value, zero: bool, what: str) -> Value:
     if worst is not None:
         allowed = f"it must be {'0, ' if zero else ''}above 20 or at most -104"
         raise Rejected(f"{what} can be {float(worst):g}; {allowed}").of(world, value)
-    return relu(world, value)
+    return relu(world, value, (key, component))
 
 
 def _unsafe(world: World, key: Key, component: Component, zero: bool) -> Fraction | None:

@@ -98,6 +98,8 @@ class Conditions:
 
     def masked(self, x: Value, flag: Value) -> Value:
         """x where the flag is 1, 0 where it is at most 0: relu(±x + M(flag − 1)), M ≥ |x| a power of two."""
+        if x.zero:
+            return x
         top, room = largest(self.world, x), Fraction(1)
         while room < top:
             room *= 2

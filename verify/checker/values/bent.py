@@ -102,15 +102,15 @@ def _line(root: Root, scale: Fraction, shift: Fraction) -> tuple[list[int], list
     return ends, [scale * x + shift for x in ends]
 
 
-def relu(world: World, value: Value) -> Value:
-    """max(value, 0)."""
+def relu(world: World, value: Value, alone: tuple[Key, Component] | None = None) -> Value:
+    """max(value, 0). alone: the value as one component, where that is known."""
     if value.constant:
         return constant(max(value.const, ZERO))
     if len(value.terms) == 1:  # a constant beside a function of a letter may be far larger than a float holds both
         (only,) = value.terms.values()
         if isinstance(only, Table) and (only.hi + value.const <= 0 or only.lo + value.const >= 0):
             return constant(0) if only.hi + value.const <= 0 else value
-    key, component = single(world, value)
+    key, component = alone or single(world, value)
     return normal({key: component.relu()}, ZERO)
 
 

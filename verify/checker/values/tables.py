@@ -105,7 +105,7 @@ class Table:
         return _least(array_exponent(self.letter_values), self.start)
 
     def affine(self, scale: Fraction, shift: Fraction) -> Table:
-        return self if scale == 1 and not shift else table_sum([(scale, self)], shift)
+        return table_sum([(scale, self)], shift)
 
     def over(self, divisor: Fraction) -> Table:
         """The table divided by a number that divides it."""
@@ -134,6 +134,8 @@ class Table:
 def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fraction(0)) -> Table:
     """shift + the sum of scale · table, of equal lags; refused where float64 might round."""
     terms = list(terms)
+    if len(terms) == 1 and terms[0][0] == 1 and not shift:
+        return terms[0][1]
     dense, room, units = np.full(terms[0][1].size, float(shift)), abs(shift), [exponent(shift)] if shift else []
     for scale, table in terms:
         if not table.zero:

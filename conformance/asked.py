@@ -1,0 +1,93 @@
+"""What a kernel is asked for: the options that it has arguments for, and sizes at which it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from conformance.cases.crossed import DTYPES, Option, options_of, varied
+from conformance.cases.fitted import Size, plain, size_of, usual
+from conformance.features import OF_ARGUMENTS, features
+from conformance.kernel import OFFSETS, STATE_IN, Kernel
+from conformance.loader import Case
+
+Runs = Callable[[Case], bool]
+"""Whether a kernel gives a result for a case, right or wrong."""
+
+_ARGUMENTS = {
+    "bias": ("delta_bias", "dt_bias", "bias"),
+    "softplus": ("delta_softplus", "dt_softplus"),
+    "limit": ("dt_limit",),
+    "normed": ("use_qk_l2norm_in_kernel",),
+    "gate": ("norm_before_gate",),
+}
+_NO_ARGUMENTS = ("dtype", "batch", "views", "taps")
+_WORDS: dict[Option, str] = {
+    ("batch", 2): "several rows",
+    ("groups", 2): "several groups",
+    ("views", True): "operands that are parts of wider tensors",
+    ("D", "of channels"): "D of each channel",
+}
+
+
+def takes(kernel: Kernel, op: str, option: Option) -> bool:
+    """Whether a kernel has the arguments of an option."""
+    name, value = option
+    if name == "start":
+        return _takes_start(kernel, op, value)
+    if name == "groups":
+        return kernel.op != "channel step" and (op != "norm" or "group_size" in kernel.accepts)
+    if name == "limit" and kernel.is_step:
+        return False
+    return name in _NO_ARGUMENTS or bool({name, *_ARGUMENTS.get(name, ())} & kernel.accepts)
+
+
+def _takes_start(kernel: Kernel, op: str, value: str) -> bool:
+    documents = not kernel.is_step and bool({OFFSETS, "seq_idx"} & kernel.accepts)
+    state = kernel.is_step or STATE_IN.get(op) in kernel.accepts
+    needed = {"documents": (documents,), "state and documents": (state, documents)}
+    return all(needed.get(value, (state,)))
+
+
+def not_run(kernel: Kernel, op: str, ran: Sequence[Case]) -> list[Option]:
+    """The options that a kernel has the arguments for, and none of the cases that it ran has."""
+    having = {option for case in ran if case.op == op for option in options_of(case)}
+    return [option for option in varied(op) if option not in having and takes(kernel, op, option)]
+
+
+def never_asked(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> tuple[str, ...]:
+    """What a kernel may do and some of all cases have, though none of those that it ran, in words."""
+    taken = {words for name, words in OF_ARGUMENTS.items() if name in kernel.accepts}
+    having = {words for case in ran for words in features(case).keys() & taken}
+    of_arguments = sorted({words for case in there for words in features(case).keys() & taken} - having)
+    known = {option for case in there for option in options_of(case)}
+    others = [option for op in kernel.operations() for option in not_run(kernel, op, ran) if option in known]
+    others = [option for option in others if not any(option in options_of(case) for case in ran)]
+    return (*of_arguments, *dict.fromkeys(words for option in others if (words := _in_words(option))))
+
+
+def _in_words(option: Option) -> str:
+    name, value = option
+    said = {"dtype": f"{value}", "taps": f"{value} taps", "activation": f"activation {value!r}"}
+    return said.get(name) or _WORDS.get(option, "")
+
+
+def fitting(kernel: Kernel, op: str, ran: Sequence[Case], runs: Runs) -> Size | None:
+    """A size at which a kernel runs: of a case that it ran, or one that it is tried on."""
+    sizes = {size_of(case): case.expected["y"].numel() for case in ran if case.op == op}
+    longer = {size: numbers for size, numbers in sizes.items() if size[1] > 1}
+    if longer:
+        return min(longer, key=lambda size: (not 16 <= size[1] <= 256, longer[size]))
+    return tried(kernel, op, runs)
+
+
+def tried(kernel: Kernel, op: str, runs: Runs) -> Size | None:
+    """The first usual size at which a kernel runs in some dtype without options."""
+    sizes = (size for size in usual(op, kernel.is_step))
+    return next((size for size in sizes if any(runs(plain(op, size, dtype=dtype)) for dtype in DTYPES)), None)
+
+
+def with_documents(op: str, size: Size) -> Case:
+    """A case of documents after a state, which end at multiples of 16."""
+    levels: dict[str, Any] = {"start": "state and documents", "last state": True, "unit": 16}
+    return plain(op, size, **levels)
