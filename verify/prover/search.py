@@ -187,7 +187,10 @@ class Search:
         if not self._reach or p.constant:
             return
         for followed, bounded in self._one_more(q) if far else chain(self._ways(q), self._wider(q)):
-            if not self._new("follow", q.key, frozenset(followed), frozenset(bounded), far):
+            key = "follow", q.key, frozenset(followed), frozenset(bounded)
+            if far and key in self._tried and (followed, bounded) not in self._too_many:
+                continue  # it was not too far
+            if not self._new(*key, far) or not far and not self._new(*key):
                 continue
             if not far and any(followed >= exact and bounded >= held for exact, held in self._too_many):
                 continue  # there are as many situations of more states
@@ -388,6 +391,8 @@ class Search:
                         yield from self._totals([p])
                         yield from self._cut(p)
                         yield from self._follow(p)
+                        if self._reach > 1:
+                            yield from self._follow(p, far=True)
                 sizes = [max(map(abs, self.terms.range(p))) for i, p in enumerate(lanes) if i not in chosen]
                 if sum(x**2 for x in sizes) >= room:
                     told = f"the constants do not hide lanes of up to {float(max(sizes)):.4g}"
