@@ -24,9 +24,10 @@ from verify.checker.arithmetic import columns, running
 from verify.checker.arithmetic.columns import most_held
 from verify.checker.arithmetic.memories import read_bound
 from verify.checker.arithmetic.model import prove_arithmetic
+from verify.checker.arithmetic.norms import level_of
 from verify.checker.arithmetic.running import running_sum
 from verify.checker.files import read, read_json
-from verify.checker.formats import FORMATS, decay
+from verify.checker.formats import FORMATS, Rejected, decay
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.compare import _score, compare
 from verify.checker.meaning.conditions import ONE
@@ -199,3 +200,15 @@ def test_a_table_that_is_added_to_nothing_is_that_table():
     assert table_sum([(Fraction(1), table)]) is table
     assert table_sum([(Fraction(1), table)], Fraction(1)).key == table.affine(Fraction(1), Fraction(1)).key != table.key
     assert table_sum([(Fraction(2), table)]).start == (2,)
+
+
+@pytest.mark.parametrize(("level", "fits"), [(2**62, True), (2**63, False)])
+def test_a_sum_of_squares_that_rounds_beyond_2_to_the_127_is_refused(level, fits):
+    """Two lanes of 2^62 add up to 2^125, and what hides beside them changes nothing; two of 2^63 to 2^127 already."""
+    world = World(Language(3, "any", (Edge("any", "any", np.ones(3, dtype=bool), False, True),), 7), FORMATS["float32"])
+    lanes = [constant(level), constant(level)]
+    if fits:
+        assert level_of(world, lanes, 1e-5, "a norm") == level
+        return
+    with pytest.raises(Rejected, match="its sum of squares can overflow"):
+        level_of(world, lanes, 1e-5, "a norm")

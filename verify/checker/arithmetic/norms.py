@@ -42,7 +42,7 @@ def level_of(world: World, lanes: Sequence[Value], epsilon: float, what: str) ->
         everything = sum((x**2 for x in (*fixed, *sizes)), Fraction(0))
         level = _ballast(world, fixed, everything, width, epsilon)
         if level is not None:
-            if 2 * everything > Fraction(2) ** 127:
+            if everything * _rounded_up(width) > Fraction(2) ** 127:
                 raise Rejected(f"{what}: its sum of squares can overflow")
             return level
     raise Rejected(
@@ -69,13 +69,18 @@ def _absorbed(
     """Whether rounding hides `rest` and ε: in float32 beside every partial sum of the ballast, else in the quotient."""
     if any(not is_power(b) for b in ballast):
         return False
-    slack = 1 + Fraction(width, 1 << 20)  # what summing the rest itself may round up
+    slack = _rounded_up(width)
     if world.format.name == "float32":
         partial = [sum(c, Fraction(0)) for n in range(1, len(ballast) + 1) for c in combinations(ballast, n)]
         hidden = all(rest * slack < half_step(p) for p in partial)
         return hidden and Fraction(epsilon) * (1 + Fraction(1, 1 << 20)) < half_step(level**2)
     relative = (rest * slack / width + Fraction(epsilon)) / level**2 / 2 + Fraction(width + 8, 1 << 24)
     return relative < Fraction(1, 2 << world.format.significand)
+
+
+def _rounded_up(width: int) -> Fraction:
+    """By how much more, at most, a float32 sum of so many squares comes out, in any order: (1 + 2^-24)^(width + 1)."""
+    return 1 + Fraction(width, 1 << 20)
 
 
 def half_step(x: Fraction) -> Fraction:
