@@ -46,7 +46,7 @@ def alike_in(x: Spread, y: Spread, m: Mono) -> tuple[Array, Array]:
 
 def _in(x: Spread, cases: Array) -> Spread:
     """x in these cases (mask), and 0 in others."""
-    return {m: multiply(n, cases.astype(np.int64)) for m, n in x.items()}
+    return {m: np.where(cases, n, 0) for m, n in x.items()}
 
 
 class Cases:
@@ -145,8 +145,7 @@ class Cases:
         if (a, lag) not in self.ends and self.terms.atoms[a].kind != "table":
             return {((a, lag),): begun}
         lo, hi = self.ends[a, lag]
-        fixed = (lo == hi).astype(np.int64)
-        return {(): multiply(multiply(lo, fixed), begun), ((a, lag),): multiply(1 - fixed, begun)}
+        return {(): np.where(lo == hi, lo, 0) * begun, ((a, lag),): np.where(lo == hi, 0, begun)}
 
     def _product(self, x: Spread, y: Spread) -> Spread:
         found: Spread = {}

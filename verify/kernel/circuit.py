@@ -299,6 +299,26 @@ def _lookup(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     return [r.function(place, p, -1, (0, *table, 0))]
 
 
+def _lti(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
+    taps = [(number(w), natural(k, MOST_LAG)) for k, w in enumerate(entries(a["kernel"]))]
+    return [r.sum(*((w, r.terms.earlier(p, k)) for w, k in taps if w)) for p in x]
+
+
+def _decode(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
+    """Which word the lanes spell, where they are functions of one letter. No word is of zeros, as lanes are before the
+    start.
+    """
+    (words,), terms = r.matrices(place, [a["words"]], [len(x)]), r.terms
+    back = terms.common_lag(x)
+    code = [terms.earlier(p, -back) for p in x]
+    if not words.any(axis=1).all() or not all(terms.by_letter_alone(m) for p in code for m in p.terms):
+        raise Unproved(f"{place}: a code that is no function of one letter, or a word of zeros")
+    terms.spend(len(words) * terms.language.tokens)
+    spelled = list(zip(*map(terms.by_letter, code), strict=True))
+    of_word = lambda word: terms.of_letter([Fraction(letter == word) for letter in spelled])
+    return [terms.earlier(of_word(tuple(map(dyadic, word))), back) for word in words]
+
+
 def _divide(r: Circuit, place: str, a: dict, x: Lanes, part: int = 0) -> Lanes:
     """The quotient (part 0) or the rest (part 1)."""
     of = lambda p: r.numbers(place, p)
@@ -345,6 +365,7 @@ RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Linear": (_linear, ("matrices",)),
     "Emit": (_linear, ("matrices",)),
     "Shift": (lambda r, place, a, x: [r.terms.earlier(p, natural(a["k"], MOST_LAG)) for p in x], ("k",)),
+    "Lti": (_lti, ("kernel",)),
     "Relu": (lambda r, place, a, x: [r.terms.relu(p) for p in x], ()),
     "Clip": (_clip, ("lo", "hi")),
     "Compare": (_compare, ("relation",)),
@@ -360,6 +381,11 @@ RULES: dict[str, tuple[Callable[..., Lanes], tuple[str, ...]]] = {
     "Min": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (-ONE, _more(r, p, q))), x, y), ()),
     "Max": (lambda r, place, a, x, y: _each(lambda p, q: r.sum((ONE, p), (ONE, _more(r, q, p))), x, y), ()),
     "Multiply": (lambda r, place, a, x, y: _each(r.terms.product, x, y), ()),
+    "Decode": (_decode, ("words",)),
+    "SumWhere": (
+        lambda r, at, a, v, f: [r.terms.sum(r.terms.product(x, w)) for w in _flags(r, at, f)[0] for x in v],
+        (),
+    ),
     "Cumsum": (lambda r, place, a, x: [r.terms.sum(p) for p in x], ()),
     "RunningMax": (_running_max, ()),
     "Count": (lambda r, place, a, *x: _each(r.terms.count, *_flags(r, place, *x)), ()),

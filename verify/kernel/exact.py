@@ -24,7 +24,7 @@ def alike(*arrays: Array) -> list[Array]:
 
 
 def size(a: Array) -> int:
-    return abs(int(a.item())) if a.size == 1 else max(abs(int(a.min())), abs(int(a.max())))
+    return abs(int(a.item())) if a.size == 1 else max(-int(np.minimum.reduce(a, None)), int(np.maximum.reduce(a, None)))
 
 
 def multiply(a: Array, b: Array) -> Array:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.floats import FLOAT32, Format, Unproved, decay, dyadic
+from verify.kernel.floats import FLOAT32, Format, decay, dyadic
 from verify.kernel.mixers import NOTHING, ONE, Floats, Number
 from verify.kernel.terms import constant
 
@@ -101,8 +101,6 @@ def state_output(f: Floats, place: str, step: Number, x: Number, columns: Sequen
     earlier one, before they multiply by an exp that may be 0: so it is in range for any two positions.
     """
     live = [] if step.zero or x.zero else [column for column in columns if not column[0].zero]
-    if len({rate for _, _, rate in live}) > 1:
-        raise Unproved(f"{place}: columns of several decays")
     read, reach = [], Fraction(0)
     for b, c, rate in live:
         drive = f.product(f"{place}: B·x̂", x, b)

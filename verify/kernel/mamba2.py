@@ -101,10 +101,14 @@ def _check_scores(
 ) -> None:
     """Σ_n C_n B_n, for every channel, and Δ times that: all is positive, and each sum exact (lemma of every entry)."""
     live = [(b, c) for b, c in zip(write, read, strict=True) if not (b.zero or c.zero)]
-    reach = sum((f.size(b) * f.size(c) for b, c in live), Fraction(0))
-    f.form.in_range(reach * max(ONE, f.size(step)), f.form.least, f"{place}: Δ·Σ C·B")
-    if not live or step.zero:
-        return
-    if any(f.terms.range(v.poly)[0] < 0 for pair in live for v in pair) or f.terms.range(x.poly)[0] < 0:
-        raise Unproved(f"{place}: a factor of the chunked scan is negative")
-    f.form.exact(reach, min(b.poly.unit + c.poly.unit for b, c in live), f"{place}: Σ C·B")
+    factors = [x.poly, *(v.poly for pair in live for v in pair)]
+
+    def check() -> None:
+        reach = sum((f.size(b) * f.size(c) for b, c in live), Fraction(0))
+        f.form.in_range(reach * max(ONE, f.size(step)), f.form.least, f"{place}: Δ·Σ C·B")
+        if live and not step.zero:
+            if any(f.terms.range(p)[0] < 0 for p in factors):
+                raise Unproved(f"{place}: a factor of the chunked scan is negative")
+            f.form.exact(reach, min(b.poly.unit + c.poly.unit for b, c in live), f"{place}: Σ C·B")
+
+    f.ledger.until(f"{place}: Σ C·B", factors, check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import lcm
@@ -16,7 +16,7 @@ from verify.kernel.exact import add, alike, exact_array, integers, matmul, multi
 from verify.kernel.floats import Unproved, dyadic, whole_number
 from verify.kernel.mixers import Number
 from verify.kernel.rules import weighed
-from verify.kernel.terms import Mono, Poly, Terms, constant
+from verify.kernel.terms import Atom, Mono, Poly, Terms, constant
 
 _MOST_ROWS, _MOST_PRODUCTS = 1 << 10, 1 << 32
 Column = np.ndarray  # one exact number for each letter
@@ -34,7 +34,9 @@ def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, cir
     decided = _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r))
     parts += [(-np.eye(letters)[token] * weight, flag) for token, weight, flag in decided]
     for r, p in _rows(terms, [(numbers, p) for numbers, p in parts if p.terms and numbers.any()]):
-        ledger.until(f"the score of letter {r}", [p], partial(_check_zero, ledger, p, r))
+        held = _together(terms, p)
+        subjects = [q for q, _ in held.values()]
+        ledger.until(f"the score of letter {r}", subjects, partial(_check_zero, terms, held, p, r))
     circuit.decided = decided
 
 
@@ -94,6 +96,17 @@ def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, 
     return list(found.values())
 
 
+def _groups(terms: Terms, monomials: Iterable[Mono]) -> dict[tuple, list[tuple[Mono, Atom]]]:
+    """Those with one state, by what multiplies it, its lag, its kind and its flag."""
+    groups = defaultdict[tuple, list[tuple[Mono, Atom]]](list)
+    for m in monomials:
+        states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "count", "latch")]
+        if len(states) == 1:
+            ((a, lag),), atom = states, terms.atoms[states[0][0]]
+            groups[tuple(f for f in m if f != (a, lag)), lag, atom.kind, atom.flag.key].append((m, atom))
+    return groups
+
+
 def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column]:
     """Without the groups of states that add up to 0 for all letters at once.
 
@@ -102,13 +115,10 @@ def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column
     for each letter that is scored and each that is stored.
     """
     groups: dict[tuple, list[tuple[Mono, dict[Mono, Column]]]] = defaultdict(list)
-    for m in by_mono:
-        states = [f for f in m if terms.atoms[f[0]].kind in ("sum", "count", "latch")]
-        if len(states) == 1:
-            ((a, lag),), atom = states, terms.atoms[states[0][0]]
-            stored = _by_present(terms, atom.of)
-            others, flag = tuple(f for f in m if f != (a, lag)), _upright(terms, atom.flag).key
-            groups[others, lag, atom.kind, flag, frozenset(stored)].append((m, stored))
+    for (others, lag, kind, _), members in _groups(terms, by_mono).items():
+        for m, atom in members:
+            stored, flag = _by_present(terms, atom.of), _upright(terms, atom.flag).key
+            groups[others, lag, kind, flag, frozenset(stored)].append((m, stored))
     left = dict(by_mono)
     for (*_, kinds), found in groups.items():
         scored = np.stack(alike(*(by_mono[m] for m, _ in found)), axis=1)
@@ -147,6 +157,38 @@ def _by_present(terms: Terms, p: Poly) -> dict[Mono, Column]:
     return found
 
 
-def _check_zero(ledger: Ledger, p: Poly, r: int) -> None:
-    if any(ledger.terms.range(p)):
+def _together(terms: Terms, p: Poly) -> dict[tuple, tuple[Poly, list[tuple]]]:
+    """By its key p, and all that its parts have as parts: each with the keys of its parts.
+
+    The parts of a polynomial are what reads no state, or several, and what each group of its states stores in sum. A
+    group is of one kind and flag, at one lag, and multiplied by the same.
+    """
+    found: dict[tuple, tuple[Poly, list[tuple]]] = {}
+    todo = [p]
+    while todo:
+        q = todo.pop()
+        groups = _groups(terms, q.terms).values()
+        parts = [terms.replaced(terms.add([(q.terms[m], atom.of) for m, atom in group])) for group in groups]
+        held = {m for group in groups for m, _ in group}
+        parts += [Poly({m: c for m, c in q.terms.items() if m not in held})] if held else []
+        found[q.key] = q, [part.key for part in parts]
+        todo += [part for part in parts if part.key not in found]
+        if len(found) > _MOST_ROWS:
+            raise Unproved(f"what cancels has more than {_MOST_ROWS} parts")
+    return found
+
+
+def _check_zero(terms: Terms, parts: dict[tuple, tuple[Poly, list[tuple]]], p: Poly, r: int) -> None:
+    """p is 0 at every position: it, or each of its parts. States are linear (States.states_are_linear), so a group of
+    them is 0 where what it stores in sum is 0 at every position.
+    """
+    zero: dict[tuple, bool] = {}
+
+    def vanishes(key: tuple) -> bool:
+        if key not in zero:
+            q, own = parts[key]
+            zero[key] = not any(terms.range(q)) or bool(own) and all(map(vanishes, own))
+        return zero[key]
+
+    if not vanishes(p.key):
         raise Unproved(f"the score of letter {r} is not shown to be the circuit's")

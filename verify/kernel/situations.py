@@ -111,14 +111,17 @@ class Situations(_At):
         """The numbers of situations that are new, or whose intervals change. wide: an end that grows is that of the
         state's range from then on, which holds at every position.
         """
-        found = set()
-        for row, (lo, hi) in zip(rows, ends, strict=True):
-            i = self._index.setdefault(row.tobytes(), len(self._rows))
+        at = [self._index.setdefault(row.tobytes(), len(self._index)) for row in rows]
+        found = set(range(len(self._rows), len(self._index)))
+        for i, row, held in zip(at, rows, ends, strict=True):
             if i == len(self._rows):
                 self._rows.append(row)
-                self._ends.append(np.stack([lo, hi]))
-                found.add(i)
-            elif self._held:
+                self._ends.append(held)
+        if self._held:
+            order = np.argsort(at, kind="stable")
+            entered, first = np.unique(np.array(at)[order], return_index=True)
+            lows, highs = np.minimum.reduceat(ends[order, 0], first), np.maximum.reduceat(ends[order, 1], first)
+            for i, lo, hi in zip(entered.tolist(), lows, highs, strict=True):
                 grown = np.stack([np.minimum(lo, self._ends[i][0]), np.maximum(hi, self._ends[i][1])])
                 grown = np.where(grown != self._ends[i], self._ranges, grown) if wide else grown
                 if (grown != self._ends[i]).any():
@@ -140,11 +143,8 @@ class Situations(_At):
         target, *letters = np.concatenate(moves, axis=1)
         before = self._columns(np.stack([self._rows[i] for i in each]), np.stack([self._ends[i] for i in each]))
         now = _At(self.terms, 1)
-        for a, lag in (*self._exact, *self._held):
-            if lag:
-                now.ends[a, lag] = before[a, lag - 1]
-        for a, numbers in zip(self._tables, letters, strict=True):
-            now.ends[a, 0] = (numbers,) * 2
+        now.ends |= {(a, lag): before[a, lag - 1] for a, lag in (*self._exact, *self._held) if lag}
+        now.ends |= {(a, 0): (numbers,) * 2 for a, numbers in zip(self._tables, letters, strict=True)}
         for a in self._states:  # what a state stores was built before it, so it stands before it in this order
             now.ends[a, 0] = self._moved(now, a, before[a, 0])
         rows = np.stack([target, *(now.ends[place][0] for place in self._exact)], axis=1)

@@ -174,15 +174,16 @@ class Terms:
         lo, hi = self.range(p)
         if lo >= 0 or hi <= 0:
             return p if lo >= 0 else ZERO
-        if all(map(self.by_letter_alone, p.terms)):
-            return self.of_letter([max(x, Fraction(0)) for x in self.by_letter(p)])
+        back = self.common_lag([p])
+        seen = self.earlier(p, -back)
+        if all(map(self.by_letter_alone, seen.terms)):
+            return self.earlier(self.of_letter([max(x, Fraction(0)) for x in self.by_letter(seen)]), back)
         c, cells = self.cells(p)
         values = sorted({c * end for cell in cells for end in (cell.lo, cell.hi)})
         if len(values) == 2 and all(cell.lo == cell.hi for cell in cells):  # a line meets both
             low, high = values
             return self.add([(high / (high - low), p), (-low * high / (high - low), Poly({(): Fraction(1)}))])
-        back = self._common_lag(p)
-        c, q = self.earlier(p, -back).primitive
+        c, q = seen.primitive
         q = Poly({m: v * (1 if c > 0 else -1) for m, v in q.terms.items()})
         least, most = (max(int(end), 0) for end in self.range(q))
         atom = self._new(f"relu {self.name(q)}", lambda name: Atom("relu", name, (least, most), of=q))
@@ -220,8 +221,7 @@ class Terms:
         """c · the state of a primitive polynomial, for states are linear in what they store."""
         if not p.terms:
             return p
-        both = Poly({**flag.terms, **p.terms}) if flag.terms else p
-        back = self._common_lag(both)
+        back = self.common_lag([flag, p])
         c, q = self.earlier(p, -back).primitive
         flag = self.earlier(flag, -back)
         lo, hi = map(int, self.range(q))
@@ -272,8 +272,8 @@ class Terms:
             parts.append((c, found))
         return self.add(parts)
 
-    def _common_lag(self, p: Poly) -> int:
-        return min((min((lag for _, lag in m), default=0) for m in p.terms), default=0)
+    def common_lag(self, polys: Iterable[Poly]) -> int:
+        return min((min((lag for _, lag in m), default=0) for p in polys for m in p.terms), default=0)
 
     def _mono(self, factors: Iterable[tuple[int, int]]) -> Mono:
         """Sorted; ONE seen k back is left out where k is 0, or another factor is seen as far back and so 0 as long."""

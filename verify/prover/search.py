@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -18,7 +19,7 @@ from verify.kernel.facts import closer
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
 from verify.kernel.machines import Machine
 from verify.kernel.rules import same
-from verify.kernel.situations import Situations
+from verify.kernel.situations import MOST_SITUATIONS, Situations
 from verify.kernel.terms import ZERO, Poly, Terms, short
 from verify.prover.potentials import number, potential, written
 from verify.prover.questions import text_that_asks
@@ -48,7 +49,11 @@ class Search:
         self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
+        facts = [*self.terms.ranged.values(), *self.terms.totals.values(), *self.terms.equal.values()]
+        used = [fact.used for fact in facts]
         claim = next(self._ideas(place, subjects), None)
+        for fact, before in zip(facts, used, strict=True):
+            fact.used = before  # what a search reads, a proof does not need
         if claim is not None:
             self.claims.append(claim)
         return claim
@@ -68,25 +73,48 @@ class Search:
             states = set[int]().union(*map(self._states_of, subjects))
             wide = {a for a in states if np.subtract(*self.terms.atom_range(a)[::-1]) > _MOST_FOLLOWED}
             yield ["answers", *self._names((states - wide, wide))]
-        if place == "the rules" and self._new(place):
-            yield from self._weight(*subjects[:2])
+        if place == "the rules":
+            yield from self._rules(subjects)
+            return
         if place.endswith("a new atom"):
             yield from self._same(subjects)
             return
-        # of the difference of two scores one form must be 0, and of other places each polynomial may count
-        for group in [[p] for p in subjects] if place.startswith("the score") else [subjects]:
-            yield from self._totals(group)
-            for p in group:
-                yield from self._cut(p)
-            for p in group:
-                yield from self._follow(p)
+        if place.startswith("the score"):
+            yield from self._zero(subjects)
+            return
+        yield from self._totals(subjects)
+        for p in subjects:
+            yield from self._cut(p)
+        for p in subjects:
+            yield from self._follow(p)
+
+    def _zero(self, subjects: Sequence[Poly]) -> Iterator[Claim]:
+        """Of the difference of two scores, or of its parts, what is 0 on all samples."""
+        zero = [p for p in subjects if not self.samples.of(p)[self.samples.letters >= 0].any()]
+        for p in zero:
+            yield from self._totals([p])
+        for way in (self._cut, self._follow):
+            for p in zero:
+                yield from way(p)
+
+    def _rules(self, subjects: Sequence[Poly]) -> Iterator[Claim]:
+        """Of leads only those count that are not shown to be below the weight: there a walk may be long."""
+        if self._new("the rules"):
+            yield from self._weight(*subjects[:2])
+        weight = max((Fraction(claim[1]) for claim in self.claims if claim[0] == "weight"), default=Fraction(0))
+        wide = [p for p in subjects[2:] if self.terms.range(p)[1] >= weight]
+        yield from self._totals(wide)
+        for way in (self._cut, self._follow, partial(self._follow, far=True)):
+            for p in wide:
+                yield from way(p)
 
     def _weight(self, missing: Poly, flag: Poly) -> Iterator[Claim]:
         """What the last rule adds where its flag is 1, and no other rule of its letter holds; where no sample shows it,
-        how many times the flag's terms stand in what is missing.
+        how many times the flag's terms stand in what is missing, or else the number that most terms of it have.
         """
         held = self.samples.of(missing)[(self.samples.letters >= 0) & (self.samples.of(flag) == 1)]
         times = [missing.terms[m] / c for m, c in flag.terms.items() if m in missing.terms]
+        times = times or list(map(abs, missing.terms.values()))
         found = Fraction(float(held.min())) if held.size else max(times, key=times.count, default=Fraction(0))
         if found > 0:
             yield ["weight", number(found)]
@@ -153,17 +181,18 @@ class Search:
 
     # situations -------------------------------------------------------------------------------------
 
-    def _follow(self, p: Poly) -> Iterator[Claim]:
-        q = p.primitive[1]
+    def _follow(self, p: Poly, far: bool = False) -> Iterator[Claim]:
+        """far: through as many situations as a claim may have, and with each state in turn followed."""
+        q, most = p.primitive[1], MOST_SITUATIONS if far else self.most_situations
         if not self._reach or p.constant:
             return
-        for followed, bounded in chain(self._ways(q), self._wider(q)):
-            if not self._new("follow", q.key, frozenset(followed), frozenset(bounded)):
+        for followed, bounded in self._one_more(q) if far else chain(self._ways(q), self._wider(q)):
+            if not self._new("follow", q.key, frozenset(followed), frozenset(bounded), far):
                 continue
-            if any(followed >= exact and bounded >= held for exact, held in self._too_many):
+            if not far and any(followed >= exact and bounded >= held for exact, held in self._too_many):
                 continue  # there are as many situations of more states
             try:
-                cases = Situations(self.terms, [q], followed, bounded, self.most_situations)
+                cases = Situations(self.terms, [q], followed, bounded, most)
             except Unproved:
                 self._too_many.append((followed, bounded))
                 continue
@@ -182,6 +211,14 @@ class Search:
         yield states, set()
         if states - plain:
             yield plain, states - plain
+
+    def _one_more(self, q: Poly) -> Iterator[tuple[set[int], set[int]]]:
+        """All states followed, or those that the edges of a path move and one more."""
+        (states, _), *others = self._ways(q)
+        yield states, set()
+        for plain, held in others:
+            for a in sorted(held):
+                yield plain | {a}, held - {a}
 
     def _wider(self, q: Poly) -> Iterator[tuple[set[int], set[int]]]:
         """The states that have few numbers are followed too, as far as the edges tell these."""

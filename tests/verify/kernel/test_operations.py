@@ -49,6 +49,15 @@ def first_written(seen: Letters) -> list:
     return [held[0] if held else 0]
 
 
+CODES = embed([1, 1, -1], [1, -1, 1])
+WORDS = {"shape": [2, 2], "rows": [[[0, 1], [1, -1]], [[0, -1], [1, -1]]]}
+
+
+def at_flags(seen: Letters) -> list:
+    """The sums of the numbers and of the letter's flag at even letters, and then at low ones."""
+    return [sum(x[a] for a in seen if when[a]) for when in ([1, 0, 1], [1, 1, 0]) for x in (N, [0, 1, 0])]
+
+
 MEANT: dict[str, tuple[list[dict], Callable[[Letters], list]]] = {
     "a table of numbers": (
         [embed([0, 1, 3]), stream("Lookup", [0], table=[5, -2, 7], symbols=False)],
@@ -57,6 +66,19 @@ MEANT: dict[str, tuple[list[dict], Callable[[Letters], list]]] = {
     "a table of letters": (
         [ONE_HOT, stream("Lookup", [0], table=["1/2", 3, -1], symbols=True)],
         lambda seen: [[Fraction(1, 2), 3, -1][seen[-1]]],
+    ),
+    "a filter": (
+        [NUMBER, stream("Lti", [0], kernel=[2, 0, "-1/2"])],
+        lambda seen: [2 * N[seen[-1]] - (Fraction(N[seen[-3]], 2) if len(seen) > 2 else 0)],
+    ),
+    "sums where a flag is": (
+        [embed(N, [0, 1, 0]), embed([1, 0, 1], [1, 1, 0]), stream("SumWhere", [0, 1])],
+        at_flags,
+    ),
+    "words": ([CODES, stream("Decode", [0], words=WORDS)], lambda seen: [int(seen[-1] == 1), 0]),
+    "words that were": (
+        [CODES, stream("Shift", [0], k=1), stream("Decode", [1], words=WORDS)],
+        lambda seen: [int(len(seen) > 1 and seen[-2] == 1), 0],
     ),
     "quotients": ([NUMBER, stream("FloorDivide", [0], divisor=3)], lambda seen: [N[seen[-1]] // 3]),
     "rests": ([NUMBER, stream("Modulo", [0], divisor=3)], lambda seen: [N[seen[-1]] % 3]),
@@ -106,6 +128,18 @@ def test_an_operation_is_what_it_means(name: str):
         ([embed(["1/2", 1, 0]), stream("FloorDivide", [0], divisor=2)], "not whole"),
         ([embed(["1/2", 1, 0]), stream("RunningMax", [0, 0])], "0 or 1|not whole"),
         ([embed([1 << 20, 1, 0]), stream("Modulo", [0], divisor=2)], "more than 256"),
+        ([CODES, stream("Cumsum", [0]), stream("Decode", [1], words=WORDS)], "no function of one letter"),
+        (
+            [
+                CODES,
+                stream("Shift", [0], k=1),
+                embed([1, 1, 1]),
+                stream("Decode", [1], words=WORDS | {"rows": [[], []]}),
+            ],
+            "a word of zeros",
+        ),
+        ([NUMBER, NUMBER, stream("SumWhere", [0, 1])], "not proved to be 0 or 1"),
+        ([NUMBER, stream("Lti", [0], kernel=[1e-3, "1e3"])], "digits alone"),
         ([NUMBER, stream("Lookup", [0], table=[1], symbols=False, more=1)], "an attribute that the kernel does not"),
     ],
 )
@@ -136,6 +170,8 @@ CHANGED = {
     "same_as_three_back": _entry("Shift", k=2),
     "largest_lead": _entry("RunningMax", operation="Latch"),
     "mqar_first": _entry("MemoryRead", policy="sum"),
+    "fixed_filter": _entry("Lti", kernel=[1, 0, -2, "1/2"]),
+    "sums_at_each_letter": _entry("SumWhere", operation="Latch"),
 }
 
 
