@@ -109,8 +109,9 @@ def score_table(
     seed: Seed = 0,
 ) -> None:
     """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
+    requests.file_path(keep, "--keep")  # both refused now, not behind the runs
     if page is not None:
-        text_of(page)  # refused now, not behind the runs
+        text_of(page)
     with progress(quiet=False) as bars:
         with bars.stage("start PyTorch"):
             from constructions.scoring import table

@@ -441,6 +441,7 @@ def test_refusals(place, tmp_path):
         "ends.py:f.*, line 1: SystemExit: 0": ("score", plain, "--method", f"{ends}:f"),
         "neither FILE.py:function of a file that exists": ("score", tmp_path / "nothing", "--method", "no.py:find"),
         "left alone": ("twin", plain, "--out", plain),
+        "there is no directory": ("score-table", tmp_path / "models", "--keep", tmp_path / "none" / "k.json"),
         "is no disguised checkpoint; leave the key out": (
             *("score", plain, "--key", place / "hidden.key.json", "--method", "oracle"),
         ),
