@@ -185,6 +185,10 @@ ROWS = (
         documents=(7, 64, 9), beta=ANY, places=4,
     ),
     Row(
+        *(), stage="packed", name="a border at 2,049", asks="offsets are integers: bfloat16 and float16 have no 2,049",
+        length=2060, documents=(2049, 2, 9), beta=ANY, places=4, heads=1,
+    ),
+    Row(
         *(), stage="packed", name=AFTER_A_STATE, asks="the initial state is that of the first document", length=80,
         documents=(7, 64, 9), beta=ANY, places=2, initial=25, last=True,
     ),

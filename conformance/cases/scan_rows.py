@@ -241,6 +241,10 @@ ROWS = (
         asks="numbers are compared as int32: bfloat16, float16 and float32 take neighbours for one", length=30,
         numbers=NEIGHBOURS, step=(0, 1),
     ),
+    Row(
+        *(), stage="packed", name="a border at 2,049", asks="offsets are integers: bfloat16 and float16 have no 2,049",
+        length=2060, documents=(2049, 2, 9), decay=BOTH, step=RARELY,
+    ),
 )  # fmt: skip
 
 FULL_ROWS = (

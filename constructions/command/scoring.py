@@ -14,10 +14,11 @@ from compiler.artifact.plain_files import text_of, write_whole
 from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
-from constructions.command.options import Json, Seed
+from constructions.command.options import Json
 from constructions.command.reporting import strict_json, table_of
 
 MOST_STEPS = 5000
+Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="seed of everything that is drawn, torch's own among it")]
 
 
 def register(app: typer.Typer) -> None:
@@ -108,8 +109,9 @@ def score_table(
     seed: Seed = 0,
 ) -> None:
     """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
+    requests.file_path(keep, "--keep")  # both refused now, not behind the runs
     if page is not None:
-        text_of(page)  # refused now, not behind the runs
+        text_of(page)
     with progress(quiet=False) as bars:
         with bars.stage("start PyTorch"):
             from constructions.scoring import table

@@ -30,6 +30,8 @@ def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Proble
     """The problem of a directory; ValueError for a disguised one without its key, whose truth nobody could know."""
     from constructions.scoring.twins_saved import is_twin
 
+    if key is not None and not is_disguised(directory):
+        raise ValueError(f"{directory} is no disguised checkpoint; leave the key out.")
     if is_twin(directory):
         return _of_twin(directory, seed)
     if not is_disguised(directory):

@@ -92,6 +92,7 @@ def test_trial_asks_for_them(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.judge.cases", lambda *_: ran)
     for rest in ("crossed_cases", "ordinary_cases", "layer_cases"):
         monkeypatch.setattr(f"conformance.judge.{rest}", lambda *_: ())
+    monkeypatch.setattr("conformance.judge._fitted", lambda *_: ())
     for begins, documents in ((FIRST, 1), (EACH, len(ran[0].borders["document"]) + 1)):
         (found,) = trial(by_offsets(op, begins))
         assert found.finding.status == "passed" and len(found.case.inputs[STATE_IN[op]]) == documents
@@ -136,6 +137,7 @@ def test_a_kernel_that_takes_either_form_is_asked_for_both(op: str, monkeypatch:
     monkeypatch.setattr("conformance.judge.cases", lambda *_: few)
     for rest in ("crossed_cases", "ordinary_cases", "layer_cases"):
         monkeypatch.setattr(f"conformance.judge.{rest}", lambda *_: ())
+    monkeypatch.setattr("conformance.judge._fitted", lambda *_: ())
     documents = len(ends := few[0].borders["document"]) + 1
     assert ends and {form.states for form in forms(by_offsets(op, EITHER))} == {"one", "each"}
     right = [each.finding for each in trial(by_offsets(op, EITHER))]
@@ -155,3 +157,18 @@ def test_states_of_later_documents_in_a_narrow_dtype_are_found(op: str, dtype: t
         tested = told(by_offsets(op, begins))
         found = {judged(tested, case).status for case in asked if "document_states" in case.expected}
         assert tested.states == "each" and status in found and (status == "failed" or found == {"passed"})
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half], ids=str)
+def test_offsets_are_read_as_integers(op: str, dtype: torch.dtype) -> None:
+    case = next(case for case in cases(op) if case.name == "a border at 2,049")
+    right = by_offsets(op, FIRST)
+
+    def rounded(**given: Any) -> Any:
+        offsets = given[OFFSETS]
+        return right.call(**given | {OFFSETS: torch.cat([offsets[:-1].to(dtype).to(torch.int32), offsets[-1:]])})
+
+    assert judged(right, case).status == "passed"
+    found = judged(Kernel("rounded", op, rounded, right.accepts), case).status
+    assert found in ("failed", "failed to run")  # in bfloat16 the second document has no position left

@@ -441,10 +441,17 @@ def test_refusals(place, tmp_path):
         "ends.py:f.*, line 1: SystemExit: 0": ("score", plain, "--method", f"{ends}:f"),
         "neither FILE.py:function of a file that exists": ("score", tmp_path / "nothing", "--method", "no.py:find"),
         "left alone": ("twin", plain, "--out", plain),
+        "there is no directory": ("score-table", tmp_path / "models", "--keep", tmp_path / "none" / "k.json"),
+        "is no disguised checkpoint; leave the key out": (
+            *("score", plain, "--key", place / "hidden.key.json", "--method", "oracle"),
+        ),
     }
     for sentence, arguments in asked.items():
         with pytest.raises((ValueError, CheckpointError), match=sentence):
             run(*arguments)
+    for command in (("score", plain, "--method", "oracle"), ("twin", plain, "--out", tmp_path / "t")):
+        with pytest.raises(Exception, match="less than or equal to 18446744073709551615"):
+            run(*command, "--seed", 1 << 64)  # which PyTorch cannot be given
     one = problem(place, "plain")
     with pytest.raises(ValueError, match="shapes"):
         score(one, Found([np.zeros(3)]))
