@@ -87,3 +87,15 @@ End Alike.
 Theorem where_the_factor_is_not_zero (phi straight : R -> R) x g : (g <> 0 -> straight x = phi x) -> straight x * g =
   phi x * g.
 Proof. intros H. destruct (Req_dec g 0) as [->|G]; [ring|]. now rewrite H. Qed.
+
+(* Lemma of products apart: each product of a sum is bounded for every letter that may stand somewhere, alone; then the sum is
+   within the least and the most that these bounds are in sum, letter by letter. *)
+Theorem products_apart (letter : Type) (l : list (R * (letter -> R) * (letter -> R))) low high (a : letter) :
+  (forall x, In x l -> snd (fst x) a <= fst (fst x) <= snd x a) ->
+  (forall b, low <= sum (map (fun x => snd (fst x) b) l) /\ sum (map (fun x => snd x b) l) <= high) ->
+  low <= sum (map (fun x => fst (fst x)) l) <= high.
+Proof.
+  intros H B. destruct (B a) as (L & U). split; eapply Rle_trans; [exact L| |  |exact U].
+  - apply (sum_map_le (fun x => snd (fst x) a)). intros x I. apply (H x I).
+  - apply (sum_map_le _ (fun x => snd x a)). intros x I. apply (H x I).
+Qed.

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from verify.kernel.exact import add, alike, each, fold, integers, multiply
+from verify.kernel.exact import add, alike, each, fold, integers, kinds, multiply
 from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved, whole_number
+from verify.kernel.letters import letter_classes
 from verify.kernel.terms import Mono, Poly, Terms
 
 MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 22, 1 << 12
@@ -234,6 +236,9 @@ class Grid(Cases):
         if farthest >= MOST_CASES:
             raise Unproved(f"what is seen {farthest} positions back makes more than {MOST_CASES} cases")
         self._positions = np.arange(1, farthest + 2)
+        self.read = {
+            lag: (1 + axis, atoms) for axis, (lag, atoms) in enumerate(rows.items())
+        }  # axis and tables of a lag
         sizes = [len(self._positions)]
         for axis, (lag, atoms) in enumerate(rows.items()):
             classes = letter_classes(terms, atoms, terms.language.used)
@@ -269,6 +274,42 @@ class Grid(Cases):
         return self._along((self._positions > back).astype(np.int64), 0)
 
 
+class Apart:
+    """A sum of many products, of which each reads a few letters only: letter by letter, each product on a grid of its
+    own. At each position some letter stands `lag` back (before the start any will do), so the sum is within the sums of
+    the least and of the most that its products are there (lemma of products apart; Alike.products_apart).
+    """
+
+    def __init__(self, terms: Terms, lag: int):
+        self.terms, self._lag = terms, lag
+
+    def cells(self, p: Poly) -> tuple[Cell, ...]:
+        low = high = np.zeros(int(self.terms.language.used.sum()), np.int64)
+        for m, c in p.terms.items():
+            held = [f for f in m if self.terms.atoms[f[0]].kind in ("sum", "count", "latch")]
+            *known, kind = self._ends(tuple(f for f in m if f not in held))
+            ends = [multiply(integers([whole_number(c)]), x) for x in known]
+            for f in held:
+                ends = [multiply(integers([end]), x) for end in self.terms.atom_range(*f) for x in ends]
+            low, high = add(low, fold(np.minimum, ends)[kind]), add(high, fold(np.maximum, ends)[kind])
+            self.terms.spend(low.size)
+        return (Cell(int(low.min()), int(high.max()), 0, 1),)
+
+    def _ends(self, factors: Mono) -> list[Array]:
+        """The least and the most that a product is, for each kind of letters that may stand `lag` back, and the kind of
+        each letter."""
+        if (factors, self._lag) not in self.terms.apart:
+            p = Poly({factors: Fraction(1)})
+            grid = Grid(self.terms, [p])
+            axis, tables = grid.read.get(self._lag, (None, [0]))
+            first, kind = kinds([self.terms.atoms[a].table[self.terms.language.used] for a in tables])
+            low, high = grid.range(grid.spread(p))
+            others = tuple(i for i in range(low.ndim) if i != axis)
+            ends = [np.broadcast_to(x, first.shape) for x in (low.min(axis=others), high.max(axis=others))]
+            self.terms.apart[factors, self._lag] = [*ends, kind.astype(np.uint16)]  # a grid has fewer cases
+        return self.terms.apart[factors, self._lag]
+
+
 def places_in(terms: Terms, p: Poly, back: int, seen: set[Place]) -> None:
     """Adds every table and state that p reads, through what is bent, with its lag; (0, lag) for a number seen so far
     back."""
@@ -280,11 +321,3 @@ def places_in(terms: Terms, p: Poly, back: int, seen: set[Place]) -> None:
                 seen.add((a, lag + back))
                 if terms.atoms[a].kind == "relu":
                     places_in(terms, terms.replaced(terms.atoms[a].of), lag + back, seen)
-
-
-def letter_classes(terms: Terms, atoms: Sequence[int], letters: Array) -> Array:
-    """(tables, classes): the columns of numbers that these letters (mask) have in the tables, each once."""
-    asked = (*atoms, letters.tobytes())
-    if asked not in terms.classes:
-        terms.classes[asked] = np.unique(np.stack([terms.atoms[a].table for a in atoms])[:, letters], axis=1)
-    return terms.classes[asked]

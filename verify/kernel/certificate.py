@@ -15,7 +15,7 @@ from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof, run
 from verify.kernel.terms import Terms
 
-NAME, VERSION = "certificate.json", 3  # 1: before states were followed; 2: before texts that ask were named
+NAME, VERSION = "certificate.json", 4  # 2: before texts that ask were named; 3: before tables were named by their bytes
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 

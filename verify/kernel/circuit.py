@@ -220,7 +220,7 @@ def _each(function: Callable[..., Poly], *operands: Lanes) -> Lanes:
 
 def _embed(r: Circuit, place: str, a: dict) -> Lanes:
     (table,) = r.matrices(place, [a["table"]], [_size(a["table"])[1]])
-    return [r.terms.of_letter(list(map(dyadic, column))) for column in table.T]
+    return [r.terms.of_letter(column) for column in table.T]
 
 
 def _linear(r: Circuit, place: str, a: dict, *inputs: Lanes) -> Lanes:

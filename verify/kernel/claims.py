@@ -2,6 +2,7 @@
 
     ["cut", polynomial, parts]                           `rules.ranged` by `cases.Grid`
     ["follow", polynomial, [state, …], [state, …]]       `rules.ranged` by `situations.Situations`
+    ["apart", polynomial, lag]                           `rules.ranged` by `cases.Apart`
     ["same", new atom, atom or null, how]                `rules.same`, of atoms of circuit.json; ["new"]: no other is;
                                                          "-" before the other atom: minus it
     ["total", sum, [[table, lag, weight], …], parts, [cost, heights, charged edges]]    `rules.total`
@@ -11,7 +12,7 @@
     ["weight", number]                                   `rules.weighed`
     ["asks", [[edge, letter], …]]                        `rules.asked`
 
-how: [], ["cut", parts] or ["follow", [state, …], [state, …]].
+how: [], ["cut", parts], ["follow", [state, …], [state, …]] or ["apart", lag].
 parts: [[state, lag, [first number of a part, …]], …]. A polynomial or an atom is named by a digest of its content, so
 a name means one term or none; it must have been built before, and a polynomial be one of those that the place needs.
 Numbers are naturals (a cut may be below 0), or reduced fractions "a/b".
@@ -25,7 +26,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.cases import Apart, Cases, Grid, Parts
 from verify.kernel.facts import Fact, Known, Ranged, closer
 from verify.kernel.floats import Unproved
 from verify.kernel.rules import ranged, same, total
@@ -36,7 +37,7 @@ NextClaim = Callable[[str, Sequence[Poly]], Any]
 _FRACTION = re.compile("[1-9][0-9]*/[1-9][0-9]*")
 MOST_DIGITS = 400
 MOST_LAG = 1 << 12  # cases hold a number for each position up to the farthest that is read
-MOST_CLAIMS = 1 << 14
+MOST_CLAIMS = 1 << 15
 
 
 def natural(entry: Any, most: int = 10**MOST_DIGITS) -> int:
@@ -78,7 +79,7 @@ def parts_of(terms: Terms, entry: Any) -> list[Parts]:
     return [Parts(atom(terms, a), natural(lag, MOST_LAG), tuple(map(integer, entries(cuts)))) for a, lag, cuts in rows]
 
 
-def cases_of(terms: Terms, entry: Any) -> Callable[[Poly], Cases]:
+def cases_of(terms: Terms, entry: Any) -> Callable[[Poly], Cases | Apart]:
     """The cases of a polynomial that a claim names."""
     kind, *how = entries(entry) or ["cut", []]
     if kind == "cut":
@@ -87,6 +88,9 @@ def cases_of(terms: Terms, entry: Any) -> Callable[[Poly], Cases]:
     if kind == "follow":
         followed, bounded = ([atom(terms, a) for a in entries(states)] for states in entries(how, 2))
         return lambda p: Situations(terms, [p], followed, bounded)
+    if kind == "apart":
+        (lag,) = entries(how, 1)
+        return lambda p: Apart(terms, natural(lag, MOST_LAG))
     raise Unproved(f"{kind!r:.40} makes no cases")
 
 
@@ -107,7 +111,7 @@ def make_fact(terms: Terms, number: int, claim: Any, subjects: Sequence[Poly]) -
     if not entries(claim):
         raise Unproved("it is empty")
     kind, *rest = claim
-    if kind in ("cut", "follow"):
+    if kind in ("cut", "follow", "apart"):
         named = {short(terms.name(q)): q for q in (p.primitive[1] for p in subjects if not p.constant)}
         if not rest or type(rest[0]) is not str or rest[0] not in named:
             raise Unproved(f"{rest[:1]!r:.40} names no polynomial that is needed here")

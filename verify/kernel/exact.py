@@ -8,6 +8,8 @@ from math import lcm
 
 import numpy as np
 
+from verify.kernel.floats import exponents
+
 Array = np.ndarray
 _FITS = 1 << 62
 
@@ -54,11 +56,37 @@ def fold(choose: Callable, ends: Sequence[Array]) -> Array:
     return found
 
 
-def exact_array(numbers: Array) -> Array:
-    """The same numbers, floats or fractions, times the least natural number that makes them whole."""
+def whole(numbers: Array) -> tuple[Array, int]:
+    """Floats, fractions or whole numbers times the least natural number that makes them whole, and that number."""
+    if numbers.dtype == np.int64:
+        return numbers, 1
+    if numbers.dtype == np.float64:
+        unit = min(0, int(exponents(numbers[numbers != 0]).min(initial=0)))
+        if np.abs(numbers).max(initial=0) < 2.0 ** (62 + unit):
+            return np.ldexp(numbers, -unit).astype(np.int64), 1 << -unit
     exact = [Fraction(x) for x in numbers.reshape(-1).tolist()]
     below = lcm(*(x.denominator for x in exact))
-    return integers([int(x * below) for x in exact]).reshape(numbers.shape)
+    return integers([int(x * below) for x in exact]).reshape(numbers.shape), below
+
+
+def kinds(rows: Sequence[Array]) -> tuple[Array, Array]:
+    """(the first column of each kind, the kind of each column) of columns of whole numbers: those of one kind are
+    equal. Kinds are in lexical order."""
+    first, kind = np.zeros(1, np.int64), np.zeros(len(rows[0]), np.int64)
+    for row in rows:
+        numbers, which = _ranked(row - row.min())
+        first, kind = _ranked(kind * len(numbers) + which)
+    return first, kind
+
+
+def _ranked(numbers: Array) -> tuple[Array, Array]:
+    """(where each number is first, in their order, the rank of each) of naturals; small ones need no sorting."""
+    if numbers.max() >= 1 << 20:
+        return np.unique(numbers, return_index=True, return_inverse=True)[1:]
+    held = np.bincount(numbers) > 0
+    first = np.zeros(len(held), np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]  # of several the last one written stays
+    return first[held], (np.cumsum(held) - 1)[numbers]
 
 
 def matmul(a: Array, b: Array) -> Array:

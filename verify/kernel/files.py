@@ -21,7 +21,7 @@ import numpy as np
 from verify.kernel.floats import FLOAT32, FORMATS, Format, Unproved, exponents
 from verify.kernel.language import Language, parse
 
-MOST_BYTES, MOST_WEIGHTS = 1 << 25, 1 << 28  # bytes of a JSON file, and of model.safetensors
+MOST_BYTES, MOST_WEIGHTS = 1 << 25, 1 << 30  # bytes of a JSON file, and of model.safetensors
 # Of a size. Of a chunk the library's scan holds the square for every head and column; a tap looks so far back.
 MOST = {"num_hidden_layers": 1 << 12, "chunk_size": 1 << 8, "conv_kernel": 1 << 12}
 _FIXED = {"hidden_act": "silu", "pad_vocab_size_multiple": 1, "residual_in_fp32": True, "tie_word_embeddings": False}

@@ -103,8 +103,8 @@ class Language:
         total = self.length * cost + heights[0]
         for i, edge in enumerate(self.edges):
             room = cost + heights[edge.source] - heights[edge.target]
-            taken = amounts[edge.letters]
-            over = taken[taken > math.floor(room)].tolist()  # of whole numbers these are above `room` too
+            # of whole numbers, what is above the floor of `room` is above it
+            over = amounts[edge.letters & (amounts > math.floor(room))].tolist()
             if over and not (edge.distinct and i in charged):
                 raise Unproved(f"on edge {i} of the language a letter adds more than the potential falls")
             total += sum(over) - len(over) * room

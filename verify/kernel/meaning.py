@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import lcm
+from typing import Any
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit, Decided
 from verify.kernel.claims import Ledger, fraction
-from verify.kernel.exact import add, alike, exact_array, integers, matmul, multiply
+from verify.kernel.exact import add, alike, integers, matmul, multiply, whole
 from verify.kernel.floats import Unproved, dyadic, whole_number
 from verify.kernel.mixers import Number
 from verify.kernel.rules import weighed
@@ -25,14 +26,14 @@ Column = np.ndarray  # one exact number for each letter
 def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, circuit: Circuit) -> None:
     """Σ head · lane − Σ matrix · stream is 0 for each letter.
 
-    They are added up, monomial by monomial, as columns over the letters. What is left of a letter is a polynomial, and
-    claims must show that it is 0 in every case.
+    They are added up, polynomial by polynomial and then monomial by monomial, as columns over the letters. What is
+    left of a letter is a polynomial, and claims must show that it is 0 in every case.
     """
     letters, terms = ledger.terms.language.tokens, ledger.terms
     parts = [(head[:letters, i], lane.poly) for i, lane in enumerate(lanes)]
     parts += [(-column, p) for column, p in circuit.scores]
     decided = _rules(ledger, circuit, lambda r: _score(ledger.terms, parts, r))
-    parts += [(-np.eye(letters)[token] * weight, flag) for token, weight, flag in decided]
+    parts += [(-weight * (np.arange(letters) == token), flag) for token, weight, flag in decided]
     for r, p in _rows(terms, [(numbers, p) for numbers, p in parts if p.terms and numbers.any()]):
         held = _together(terms, p)
         subjects = [q for q, _ in held.values()]
@@ -76,13 +77,16 @@ def _rules(ledger: Ledger, circuit: Circuit, missing: Callable[[int], Poly]) -> 
 def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, Poly]]:
     """What is left of the scores, times one number > 0, as different polynomials, each with the first letter that has
     it."""
+    by_poly: dict[tuple, Column] = {}
     by_mono: dict[Mono, Column] = {}
-    below = lcm(*(c.denominator for _, p in left for c in p.terms.values()))
-    whole = exact_array(np.stack([numbers for numbers, _ in left])) if left else np.zeros(0)
-    for column, (_, p) in zip(whole, left, strict=True):
-        for m, c in p.terms.items():
-            part = multiply(integers([int(c * below)]), column)
-            by_mono[m] = add(by_mono[m], part) if m in by_mono else part
+    below = lcm(*(p.primitive[0].denominator for _, p in left))
+    columns = whole(np.stack([numbers for numbers, _ in left]))[0] if left else np.zeros(0)
+    for column, (_, p) in zip(columns, left, strict=True):
+        c, q = p.primitive
+        _add(by_poly, q.key, int(c * below), column)
+    for terms_of, column in by_poly.items():
+        for m, c in terms_of if column.any() else ():
+            _add(by_mono, m, int(c), column)
     by_mono = _uncancelled(terms, {m: column for m, column in by_mono.items() if column.any()})
     if not by_mono:
         return []
@@ -94,6 +98,11 @@ def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, 
     if len(found) > _MOST_ROWS:
         raise Unproved(f"the scores of {len(found)} letters differ from the circuit's")
     return list(found.values())
+
+
+def _add(found: dict[Any, Column], key: Any, times: int, column: Column) -> None:
+    part = multiply(integers([times]), column)
+    found[key] = add(found[key], part) if key in found else part
 
 
 def _groups(terms: Terms, monomials: Iterable[Mono]) -> dict[tuple, list[tuple[Mono, Atom]]]:

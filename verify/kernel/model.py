@@ -7,12 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from verify.kernel.exact import add, matmul, whole
 from verify.kernel.files import Checkpoint
-from verify.kernel.floats import Unproved, dyadic, exponents
+from verify.kernel.floats import Unproved, exponents
 from verify.kernel.mamba import mamba_block
 from verify.kernel.mamba2 import mamba2_block
 from verify.kernel.mixers import ONE, Floats, Number
 
+_NO_UNIT = 1 << 30  # larger than every exponent
 BLOCKS = {"mamba": mamba_block, "mamba2": mamba2_block}
 
 
@@ -20,7 +22,7 @@ def lanes_of(f: Floats, checkpoint: Checkpoint) -> list[Number]:
     """The lanes that the head reads; Unproved with the first operation that may not be exact."""
     config, tensors = checkpoint.config, checkpoint.tensors
     embedding, letters = tensors["backbone.embeddings.weight"], checkpoint.language.tokens
-    lanes = [Number(f.terms.of_letter([dyadic(x) for x in column])) for column in embedding[:letters].T]
+    lanes = [Number(f.terms.of_letter(column)) for column in embedding[:letters].T]
     epsilon, block = config["layer_norm_epsilon"], BLOCKS[config["model_type"]]
     _check_pads(f, tensors, embedding[letters:].astype(np.float64), epsilon)
     for b in range(config["num_hidden_layers"]):
@@ -52,18 +54,16 @@ def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: in
     """Every logit is exact in any order (lemma of sums), and every special token scores below some letter always (lemma
     of special tokens).
     """
-    ends = [f.terms.range(x.poly) for x in lanes]
-    used = np.flatnonzero(head.any(axis=0)).tolist()
-    if any(lanes[i].outgrown is not None for i in used):
+    read = [i for i in np.flatnonzero(head.any(axis=0)).tolist() if not lanes[i].zero]
+    if any(lanes[i].outgrown is not None for i in read):
         raise Unproved("the head reads a count that outgrows float32")
-    lows, highs = [], []
-    for r, row in enumerate(head):
-        at = [i for i in np.flatnonzero(row).tolist() if not lanes[i].zero]
-        both = [[dyadic(row[i]) * end for end in ends[i]] for i in at]
-        if at:
-            unit = int(min(e + lanes[i].poly.unit for e, i in zip(exponents(row[at]), at, strict=True)))
-            f.form.exact(sum((max(map(abs, pair)) for pair in both), Fraction(0)), unit, f"logit {r}")
-        lows.append(sum(map(min, both), Fraction(0)))
-        highs.append(sum(map(max, both), Fraction(0)))
-    if len(head) > letters and max(highs[letters:]) >= max(lows[:letters]):
+    (rows, by), ends = whole(head[:, read]), [f.terms.range(lanes[i].poly) for i in read]
+    (low, high), of = whole(np.array(ends, object).reshape(-1, 2).T[..., None])
+    up, down, below = np.maximum(rows, 0), np.minimum(rows, 0), by * of
+    lows, highs = add(matmul(up, low), matmul(down, high)), add(matmul(up, high), matmul(down, low))
+    reach = matmul(np.abs(rows), np.maximum(np.abs(low), np.abs(high)))
+    units = np.where(rows, exponents(head[:, read]) + [lanes[i].poly.unit for i in read], _NO_UNIT)
+    for r in np.flatnonzero(rows.any(axis=1)).tolist():
+        f.form.exact(Fraction(int(reach[r, 0]), below), int(units[r].min()), f"logit {r}")
+    if len(head) > letters and highs[letters:].max() >= lows[:letters].max():
         raise Unproved("a special token may score as high as every letter")

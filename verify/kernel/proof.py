@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, NextClaim
 from verify.kernel.files import Checkpoint
@@ -44,7 +46,7 @@ def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
     ledger = Ledger(terms, next_claim)
     floats, head = Floats(ledger, checkpoint.form), checkpoint.tensors["lm_head.weight"]
     lanes = lanes_of(floats, checkpoint)
-    polys = [x.poly for x in lanes]
+    polys = [lanes[i].poly for i in np.flatnonzero(head.any(axis=0)).tolist()]
     ledger.until("the head", polys, lambda: check_head(floats, lanes, head, checkpoint.language.tokens))
     circuit = Circuit(ledger, checkpoint.circuit)
     check_meaning(ledger, lanes, head, circuit)

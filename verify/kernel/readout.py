@@ -9,7 +9,8 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.floats import Unproved
 from verify.kernel.terms import Poly, Terms
 
-_MOST = 1 << 30
+Array = np.ndarray
+_MOST, _AT_ONCE = 1 << 36, 1 << 22  # products of the scores of all columns; scores
 
 
 def numbered(names: dict[str, int], prefix: str, first: int = 0) -> list[int]:
@@ -22,27 +23,37 @@ def numbered(names: dict[str, int], prefix: str, first: int = 0) -> list[int]:
     return [names[f"{prefix}{i}"] for i in range(first, first + count)]
 
 
-def state_scores(terms: Terms, circuit: Circuit) -> tuple[np.ndarray, list[Poly]]:
+def state_scores(terms: Terms, circuit: Circuit) -> tuple[Array, list[Poly]]:
     """The scores as one matrix (letters, lanes) times lanes; letters beyond it score 0. Of rules over scores a lane is
     the flag, and the matrix has what it adds to the score of its letter (`meaning.check_meaning`).
     """
     parts, decided = circuit.scores, circuit.decided
     if decided is None:
         raise Unproved("the scores are decided by rules over scores, and what these add is not proved")
-    if (len(parts) + len(decided)) * terms.language.tokens**2 > _MOST:
-        raise Unproved("a readout that the kernel does not go through")
-    parts = [*parts, *((added * np.eye(terms.language.tokens)[letter], flag) for letter, added, flag in decided)]
+    letters = np.arange(terms.language.tokens)
+    parts = [*parts, *((added * (letters == letter), flag) for letter, added, flag in decided)]
     return np.stack([column for column, _ in parts], axis=1), [p for _, p in parts]
 
 
-def check_leads(scores: np.ndarray, right: np.ndarray, low: int = 1, others: int = 0) -> None:
-    """In column i of G, the scores, and for every letter u but v = right[i]: low · (G_vi − G_ui) is larger than
-    `others` times what v and u differ by in any column, max_j |G_vj − G_uj|."""
-    top, bottom = scores.max(axis=1), scores.min(axis=1)
-    near, far = exact.integers([low]), exact.integers([others])
-    for i, v in enumerate(right.tolist()):
-        noise = np.maximum(top[v] - bottom, top - bottom[v])
-        lead = exact.add(exact.multiply(near, scores[v, i] - scores[:, i]), -exact.multiply(far, noise))
-        lead[v] = 1
-        if (lead <= 0).any():
-            raise Unproved(f"letter {int(np.argmin(lead))} may score as high as letter {v}")
+def check_leads(head: Array, codes: Array, right: Array, low: int = 1, others: int = 0) -> None:
+    """Of the scores G = head · codes, (letters, columns), in column i and for every letter u but v = right[i]:
+    low · (G_vi − G_ui) is larger than `others` times what v and any letter differ by in any column.
+
+    They differ by no more than the most that v scores less the least that any letter does, or the other way around.
+    """
+    if len(head) * len(right) * len(codes) > _MOST:
+        raise Unproved("a readout that the kernel does not go through")
+    step, gaps = max(1, _AT_ONCE // len(head)), []
+    top = bottom = np.zeros(len(head), np.int64)
+    for first in range(0, len(right), step):
+        v = right[first : first + step]
+        scores = exact.matmul(head, codes[:, first : first + step])
+        top, bottom = np.maximum(top, scores.max(axis=1)), np.minimum(bottom, scores.min(axis=1))
+        own = scores[v, np.arange(len(v))]
+        scores[v, np.arange(len(v))] = scores.min()
+        gaps.append(own - scores.max(axis=0))
+    noise = np.maximum(top[right] - bottom.min(), top.max() - bottom[right])
+    lead = exact.multiply(exact.integers([low]), np.concatenate(exact.alike(*gaps)))
+    lead = exact.add(lead, -exact.multiply(exact.integers([others]), noise))
+    if (lead <= 0).any():
+        raise Unproved(f"another letter may score as high as letter {int(right[np.argmin(lead)])}")

@@ -8,7 +8,6 @@ key, and code(value) a number for each lane. So a pair is read with the weight Î
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
 
@@ -18,10 +17,11 @@ from verify.kernel import exact
 from verify.kernel.cases import Grid, alike_in
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, potential_of
-from verify.kernel.floats import Unproved, whole_number
+from verify.kernel.floats import Unproved
+from verify.kernel.letters import kinds_of, on_letters
 from verify.kernel.readout import check_leads, numbered, state_scores
 from verify.kernel.rules import occurrences
-from verify.kernel.terms import ZERO, Mono, Poly, Terms
+from verify.kernel.terms import ZERO, Mono, Poly, Terms, constant
 
 _MOST = 1 << 26  # numbers at once
 Array = np.ndarray
@@ -46,8 +46,7 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     make = lambda number, potential: occurrences(terms, number, keys.tolist(), potential_of(potential))
     most = ledger.single("the task", [_one_of(terms, keys)], "occurrences", 1, make)
     low, others = _sizes(terms, weights, queries, keys, most)
-    read = exact.matmul(exact.exact_array(head), code.T)  # G: (letters, values)
-    check_leads(read, values, low, others)
+    check_leads(exact.whole(head)[0], code.T, values, low, others)
     asked, of = (f"{name}0 â€¦ {name}{len(ids) - 1}" for name, ids in (("k", keys), ("v", values)))
     return f"at each of {asked}: the value of {of} that stood right after it before, where that was so exactly once"
 
@@ -55,7 +54,9 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
 def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> Stored:
     """What the lanes hold of pairs; Unproved where they hold anything else. keys, values: ids of letters."""
     found: dict[Mono, list[Poly]] = defaultdict(lambda: [ZERO] * len(lanes))
-    pair = terms.product(terms.earlier(_one_of(terms, keys), 1), _one_of(terms, values))
+    before, now, known = terms.earlier(_one_of(terms, keys), 1), _one_of(terms, values), dict[tuple, bool]()
+    minus = lambda x, y: terms.add([(Fraction(1), x), (Fraction(-1), y)])
+    silences = minus(constant(1), now), minus(now, terms.product(before, now))  # no value stands; no key stood before
     below = lcm(*(c.denominator for p in lanes for c in p.terms.values()))
     for c, p in enumerate(lanes):
         for m, weight in p.terms.items():
@@ -63,7 +64,7 @@ def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> 
             if len(sums) != 1 or sums[0][1]:
                 raise Unproved("the scores are no queries times running sums")
             query, what = tuple(f for f in m if f != sums[0]), terms.atoms[sums[0][0]].of
-            _check_silent(terms, what, pair)
+            _check_silent(terms, what, silences, known)
             found[query][c] = terms.add([(Fraction(1), found[query][c]), (weight * below, what)])
     return _factored(terms, found, keys, values)
 
@@ -72,11 +73,13 @@ def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Letters, values
     """What each query's lanes store is a number of the key times one code of the value, over a common divisor."""
     queries, weights = list[Mono](), list[Array]()
     for query, lanes in found.items():
-        some, kind = _kinds(terms, lanes, keys)
+        some, kind = kinds_of(terms, lanes, keys)
         if len(some) * len(values) * len(lanes) > _MOST:
             raise Unproved("more keys and values than the kernel goes through")
-        numbers = [on_letters(terms, p, values[None, :], some[:, None]) for p in lanes]
-        table = np.stack(exact.alike(*numbers), axis=2)  # (kinds of keys, values, lanes)
+        numbers = exact.alike(*(on_letters(terms, p, values[None, :], some[:, None]) for p in lanes))
+        table = np.stack(
+            [np.broadcast_to(x, (len(some), len(values))) for x in numbers], axis=2
+        )  # kinds, values, lanes
         if not table.any():
             continue
         if not queries:
@@ -89,70 +92,48 @@ def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Letters, values
         weights.append(row[kind] * (1 if divisor[0] > 0 else -1))
     if not queries:
         raise Unproved("nothing is stored")
-    return np.stack(exact.alike(*weights)), code, queries
+    read = np.stack(exact.alike(*weights))
+    return read // int(np.gcd.reduce(read, axis=None)), code, queries
 
 
-def _check_silent(terms: Terms, stored: Poly, pair: Poly) -> None:
-    """Where no value follows a key, 0 is added."""
-    grid = Grid(terms, [stored, pair])
-    is_pair, added = grid.spread(pair), grid.spread(stored)
-    if {*is_pair, *added} - {()}:
-        raise Unproved("what is stored is no function of the present letter and the one before")
-    here, more = alike_in(is_pair, added, ())
-    if more[here == 0].any():
-        raise Unproved("something is stored where no value follows a key")
+def _check_silent(terms: Terms, stored: Poly, silences: tuple[Poly, Poly], known: dict[tuple, bool]) -> None:
+    """Where one of the flags `silences` is 1, 0 is added: there a factor of each product is 0, or the whole is. known:
+    the same factors stand in many products.
+    """
+
+    def is_silent(p: Poly, flag: Poly) -> bool:
+        grid = Grid(terms, [p, flag])
+        there, added = grid.spread(flag), grid.spread(p)
+        here, more = alike_in(there, added, ())
+        return not {*there, *added} - {()} and not more[here != 0].any()
+
+    for i, flag in enumerate(silences):
+        for f in {f for m in stored.terms for f in m if (f, i) not in known}:
+            known[f, i] = is_silent(Poly({(f,): Fraction(1)}), flag)
+        if not all(any(known[f, i] for f in m) for m in stored.terms) and not is_silent(stored, flag):
+            raise Unproved("something is stored where no value follows a key")
 
 
 def _one_of(terms: Terms, ids: Letters) -> Poly:
-    held = set(ids.tolist())
-    return terms.of_letter([Fraction(int(i in held)) for i in range(terms.language.tokens)])
-
-
-def on_letters(terms: Terms, p: Poly, now: Letters, before: Letters) -> Array:
-    """A function with whole coefficients of the present letter and the one before, at these letters; Unproved for
-    other polynomials.
-    """
-    total = np.zeros(np.broadcast_shapes(now.shape, before.shape), np.int64)
-    for m, c in p.terms.items():
-        part = exact.integers([whole_number(c)])
-        for a, lag in m:
-            atom = terms.atoms[a]
-            if atom.kind == "table" and lag <= 1:
-                numbers = atom.table[before if lag else now]
-            elif atom.kind == "relu" and not lag:
-                numbers = np.maximum(on_letters(terms, atom.of, now, before), 0)
-            else:
-                raise Unproved("a query or a key reads more than the present letter and the one before")
-            part = exact.multiply(part, numbers)
-        total = exact.add(total, part)
-    return total
-
-
-def _kinds(terms: Terms, polys: Iterable[Poly], letters: Letters) -> tuple[Letters, Array]:
-    """(one letter of each kind, the kind of each letter): no table of these functions tells letters of a kind apart."""
-    tables = [terms.atoms[a].table for a in set().union(*(_read(terms, p) for p in polys)) if terms.atoms[a].table.size]
-    _, first, kinds = np.unique([t[letters] for t in tables], axis=1, return_index=True, return_inverse=True)
-    return letters[first], kinds.reshape(-1)
-
-
-def _read(terms: Terms, p: Poly) -> set[int]:
-    """The atoms that `on_letters` looks at."""
-    found = {0, *(a for m in p.terms for a, _ in m)}
-    return found.union(*(_read(terms, terms.atoms[a].of) for a in found if terms.atoms[a].kind == "relu"))
+    return terms.of_letter(np.isin(np.arange(terms.language.tokens), ids).astype(np.int64))
 
 
 def _sizes(terms: Terms, weights: Array, queries: list[Mono], keys: Letters, most: list[int]) -> tuple[int, int]:
     """The least weight of a query's own pair, and the most that the weights of others are in sum."""
     read = [Poly({m: Fraction(1)}) for m in queries]
-    before, _ = _kinds(terms, read, np.flatnonzero(terms.language.used))
-    if len(keys) * len(before) * max(len(keys), len(read)) > _MOST:
+    before, _ = kinds_of(terms, read, np.flatnonzero(terms.language.used))
+    step = _MOST // (4 * len(before) * max(len(keys), len(read)))
+    terms.spend(len(keys) * len(before) * max(len(keys), len(read)))
+    if not step:
         raise Unproved("more queries and keys than the kernel goes through")
-    asked = np.stack(exact.alike(*(on_letters(terms, q, keys[:, None], before[None, :]) for q in read)))
     own, others = [], []
-    for i in range(len(keys)):
-        found = exact.matmul(asked[:, i].T, weights)  # (letters before, keys)
-        own.append(int(found[:, i].min()))
-        found[:, i] = 0
+    for first in range(0, len(keys), step):
+        asked = [on_letters(terms, q, keys[first : first + step, None], before[None, :]) for q in read]
+        asked = [np.broadcast_to(x, (min(step, len(keys) - first), len(before))) for x in exact.alike(*asked)]
+        found = exact.matmul(np.stack(asked).reshape(len(read), -1).T, weights)
+        at = np.arange(len(found)), first + np.arange(len(found)) // len(before)  # of each key and letter before it
+        own.append(int(found[at].min()))
+        found[at] = 0
         others.append(int(exact.matmul(np.abs(found), exact.integers(most)[:, None]).max()))
     if min(own) <= 0:
         raise Unproved("a query does not read its own key")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.cases import Apart, Cases, Grid, Parts
 from verify.kernel.exact import add, integers, multiply
 from verify.kernel.facts import Cell, Known, Ranged, Same
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
@@ -18,7 +18,7 @@ from verify.kernel.situations import Situations
 from verify.kernel.terms import ZERO, Poly, Terms
 
 
-def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases]) -> Ranged:
+def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases | Apart]) -> Ranged:
     """A primitive polynomial is, at every position, a number of one of these cells.
 
     cases: of a polynomial, as a claim names them: a `Grid`, whose parts cover the proved range of each state, or the
@@ -32,7 +32,9 @@ def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases]) -> Ranged:
     return Ranged(claim, cases(p).cells(p))
 
 
-def same(terms: Terms, claim: int, atom: int, other: int | None, sign: int, cases: Callable[[Poly], Cases]) -> Same:
+def same(
+    terms: Terms, claim: int, atom: int, other: int | None, sign: int, cases: Callable[[Poly], Cases | Apart]
+) -> Same:
     """A relu or a state equals one that was built before it (None: equals 0), at every position; a state may also be
     minus one (sign −1).
 

@@ -15,10 +15,11 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from verify.kernel.cases import Array, Cases, Place, letter_classes, places_in
+from verify.kernel.cases import Array, Cases, Place, places_in
 from verify.kernel.exact import add, integers
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Language
+from verify.kernel.letters import letter_classes
 from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16

@@ -17,7 +17,7 @@ import numpy as np
 from verify.kernel.cases import MOST_CASES, Grid, Parts
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
-from verify.kernel.exact import exact_array, matmul
+from verify.kernel.exact import whole
 from verify.kernel.floats import Unproved
 from verify.kernel.machines import Machine, check_asked, check_machine
 from verify.kernel.readout import check_leads, state_scores
@@ -76,14 +76,13 @@ def keep_nth(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int
             if atom is None or atom.kind != "latch" or not all(terms.by_letter_alone(k) for k in atom.of.terms):
                 raise Unproved("the readout reads more than what was kept of a letter")
             flags[atom.flag.key] = atom.flag
-            code = code + c * np.array(terms.by_letter(atom.of), object)
+            code = code + c * terms.by_letter(atom.of)
         codes.append(code)
     if len(flags) != 1:
         raise Unproved("what is kept is kept at different positions")
     _check_open_until(terms, next(iter(flags.values())), n)
-    scores = matmul(exact_array(head), exact_array(np.stack(codes, axis=1)).T)
     used = np.flatnonzero(terms.language.used)
-    check_leads(scores[:, used], used)
+    check_leads(whole(head)[0], whole(np.stack(codes))[0][:, used], used)
     return f"from position {n} on: the letter that stood at it"
 
 

@@ -29,7 +29,7 @@ from math import gcd, lcm
 
 import numpy as np
 
-from verify.kernel.exact import add, integers, multiply, size
+from verify.kernel.exact import add, integers, multiply, size, whole
 from verify.kernel.facts import Cell, Ranged, Same, ends
 from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
@@ -114,6 +114,7 @@ class Terms:
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
         self._work = 0
         self.classes: dict[tuple, np.ndarray] = {}  # what `cases.letter_classes` has found
+        self.apart: dict[tuple, list[np.ndarray]] = {}  # what `cases.Apart` has found
         self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
@@ -145,13 +146,14 @@ class Terms:
     def _table(self, values: np.ndarray) -> int:
         seen = values[self.language.used]
         bounds = (int(seen.min()), int(seen.max()))
-        return self._new(f"table {values.tolist()}", lambda name: Atom("table", name, bounds, values))
+        return self._new(
+            f"table {values.astype('<i8').tobytes().hex()}", lambda name: Atom("table", name, bounds, values)
+        )
 
-    def of_letter(self, numbers: Sequence[Fraction]) -> Poly:
-        """A function of the present letter."""
-        read = [x if u else Fraction(0) for x, u in zip(numbers, self.language.used, strict=True)]
-        below = lcm(*(x.denominator for x in read))
-        return Poly(self._function(integers([int(x * below) for x in read]), Fraction(1, below), 0, ()))
+    def of_letter(self, numbers: np.ndarray | Sequence[Fraction]) -> Poly:
+        """A function of the present letter: its floats, fractions or whole numbers."""
+        values, below = whole(np.where(self.language.used, np.asarray(numbers), 0))
+        return Poly(self._function(values, Fraction(1, below), 0, ()))
 
     def _function(self, values: np.ndarray, unit: Fraction, lag: int, rest: Mono) -> dict[Mono, Fraction]:
         """unit · values(letter `lag` back) · rest, as a number and a table that is 0 at the first letter, in lowest
@@ -177,7 +179,7 @@ class Terms:
         back = self.common_lag([p])
         seen = self.earlier(p, -back)
         if all(map(self.by_letter_alone, seen.terms)):
-            return self.earlier(self.of_letter([max(x, Fraction(0)) for x in self.by_letter(seen)]), back)
+            return self.earlier(self.of_letter(np.maximum(self.by_letter(seen), 0)), back)
         c, cells = self.cells(p)
         values = sorted({c * end for cell in cells for end in (cell.lo, cell.hi)})
         if len(values) == 2 and all(cell.lo == cell.hi for cell in cells):  # a line meets both
@@ -193,13 +195,13 @@ class Terms:
         """Whether a monomial is a number or a table of the present letter."""
         return not m or len(m) == 1 and m[0][1] == 0 and self.atoms[m[0][0]].kind == "table"
 
-    def by_letter(self, p: Poly) -> list[Fraction]:
+    def by_letter(self, p: Poly) -> np.ndarray:
         """A polynomial of tables of the present letter, letter by letter."""
         found = np.full(self.language.tokens, p.const, object)
         for m, c in p.terms.items():
             if m:
                 found = found + c * self.atoms[m[0][0]].table.astype(object)
-        return found.tolist()
+        return found
 
     def sum(self, p: Poly) -> Poly:
         """Σ_(s<=t) p(s): the sum of what is seen k back is the sum, seen k back."""

@@ -137,7 +137,8 @@ def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Id
 
 def mqar(names: Names, write: str) -> list[Machine]:
     """At each key k0, k1, …: the value v0, v1, … that stood right behind it the first, or the last time before."""
-    return [behind([a], numbered(names, "v"), write, "first last sum") for a in numbered(names, "k")]
+    values = numbered(names, "v")
+    return [behind([a], values, write, "first last sum") for a in numbered(names, "k")]
 
 
 def induction_heads(names: Names) -> list[Machine]:

@@ -17,7 +17,7 @@ def potential(language: Language, amounts: np.ndarray) -> Potential:
     graph = networkx.DiGraph([(e.source, e.target) for e in language.edges])
     graph.add_nodes_from(range(language.states))
     home = {s: i for i, group in enumerate(networkx.strongly_connected_components(graph)) for s in group}
-    tops = [Fraction(max((int(a) for a in amounts[e.letters]), default=0)) for e in language.edges]
+    tops = [Fraction(int(amounts[e.letters].max(initial=0))) for e in language.edges]
     charged = [
         i for i, e in enumerate(language.edges) if e.distinct and tops[i] and _charge(language, amounts, home, i)
     ]
@@ -34,9 +34,15 @@ def potential(language: Language, amounts: np.ndarray) -> Potential:
 
 def _charge(language: Language, amounts: np.ndarray, home: dict[int, int], i: int) -> bool:
     edge = language.edges[i]
-    taken = [int(a) for a in amounts[edge.letters]]
+    taken = amounts[edge.letters]
     times = language.length if home[edge.source] == home[edge.target] else 1
-    return sum(taken) <= max(taken) * times
+    return sum(taken[taken != 0].tolist()) <= int(taken.max()) * times
+
+
+def scaled(found: Potential, times: int) -> Potential:
+    """The potential of so many times the amounts."""
+    cost, heights, charged = found
+    return times * cost, [times * x for x in heights], charged
 
 
 def written(found: Potential) -> list:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.kernel.cases import Grid, Parts
+from verify.kernel.cases import Apart, Grid, Parts
 from verify.kernel.claims import cases_of
 from verify.kernel.facts import closer
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
@@ -21,12 +21,12 @@ from verify.kernel.machines import Machine
 from verify.kernel.rules import same
 from verify.kernel.situations import MOST_SITUATIONS, Situations
 from verify.kernel.terms import ZERO, Poly, Terms, short
-from verify.prover.potentials import number, potential, written
+from verify.prover.potentials import Potential, number, potential, scaled, written
 from verify.prover.questions import text_that_asks
 from verify.prover.samples import Samples
 
 Claim = list[Any]
-_MOST_CUTS, _MOST_VALUES, _MOST_CASES, _FEW = 256, 64, 1 << 13, 4
+_MOST_CUTS, _MOST_VALUES, _MOST_CASES, _FEW, _MANY = 256, 64, 1 << 13, 4, 32
 _MOST_FOLLOWED = 1 << 12  # numbers of a state of which each is a situation of its own
 _BUDGET = 1 << 24  # cases times terms, of all that one search looks at
 
@@ -46,6 +46,7 @@ class Search:
         self._tried: set[tuple] = set()
         self._too_many: list[tuple[set[int], set[int]]] = []
         self._plain: dict[int, bool] = {}
+        self._potentials: dict[int, tuple[Fraction, Potential]] = {}  # of a table: what it adds up to, and why
         self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
@@ -63,8 +64,8 @@ class Search:
             yield from self._of_norm(place, subjects)
             return
         if place == "the task" and self._new(place):
-            amounts = np.array([int(x) for x in self.terms.by_letter(subjects[0])], object)
-            yield ["occurrences", written(potential(self.terms.language, amounts))]
+            keys = np.array(self.terms.by_letter(subjects[0]), np.int64)  # 1 at each
+            yield ["occurrences", written(potential(self.terms.language, keys))]
         if place.startswith("a text that asks") and self._new(place):
             path = text_that_asks(self.terms.language, self.machines[int(place.split()[-1])])
             if path is not None:
@@ -85,6 +86,8 @@ class Search:
         yield from self._totals(subjects)
         for p in subjects:
             yield from self._cut(p)
+        for p in subjects:
+            yield from self._apart(p)
         for p in subjects:
             yield from self._follow(p)
 
@@ -138,6 +141,20 @@ class Search:
                 continue
             if closer(found, self.terms.cells(q)[1]):
                 yield ["cut", short(self.terms.name(q)), self._written(parts)]
+                return
+
+    def _apart(self, p: Poly) -> Iterator[Claim]:
+        """Of many products that read different letters."""
+        q = p.primitive[1]
+        if len(q.terms) < _MANY or q.key in self.terms.ranged or not self._new("apart", q.key):
+            return
+        for lag in sorted({lag for _, lag in self._tables(q, 0)}):
+            try:
+                found = Apart(self.terms, lag).cells(q)
+            except Unproved:
+                continue
+            if closer(found, self.terms.cells(q)[1]):
+                yield ["apart", short(self.terms.name(q)), lag]
                 return
 
     # equal atoms ------------------------------------------------------------------------------------
@@ -335,9 +352,11 @@ class Search:
                     continue
                 pairs = zip(held[numbers > 0], numbers[numbers > 0], strict=True)
                 weight = max((-(-int(h) // int(n)) for h, n in pairs), default=0)
-                amounts = weight * np.asarray(terms.atoms[table].table).astype(object)
-                found = potential(terms.language, amounts)
-                most = terms.language.bound_total(amounts, *found)
+                if table not in self._potentials:
+                    amounts = terms.atoms[table].table
+                    found = potential(terms.language, amounts)
+                    self._potentials[table] = terms.language.bound_total(amounts, *found), found
+                most, found = weight * self._potentials[table][0], scaled(self._potentials[table][1], weight)
                 if best is None or most < best[0]:
                     row = [[short(terms.atoms[table].name), lag, weight]]
                     best = most, ["total", short(terms.atoms[atom].name), row, self._written(parts), written(found)]

@@ -16,8 +16,8 @@ from verify.kernel.claims import Ledger
 from verify.kernel.files import read
 from verify.kernel.floats import FLOAT32, Unproved, decay
 from verify.kernel.language import Edge, Language, parse
+from verify.kernel.letters import on_letters
 from verify.kernel.mixers import Floats, Number
-from verify.kernel.recall import on_letters
 from verify.kernel.rules import ballast
 from verify.kernel.tasks import keep_nth
 from verify.kernel.terms import Poly, Terms, constant
@@ -45,8 +45,27 @@ def test_only_constants_are_ballast(recall):
 
 def test_fractions_are_made_whole_by_one_number():
     """Cut off at the largest denominator 1/3 and 1/5 were equal, and a false task was proved."""
-    assert exact.exact_array(np.array([Fraction(1, 3), Fraction(1, 5)], object)).tolist() == [5, 3]
-    assert exact.exact_array(np.array([0.5, -0.75])).tolist() == [2, -3]
+    assert exact.whole(np.array([Fraction(1, 3), Fraction(1, 5)], object))[0].tolist() == [5, 3]
+    assert exact.whole(np.array([0.5, -0.75]))[0].tolist() == [2, -3]
+
+
+@pytest.mark.parametrize("least", [-1074, -150, -70, 0, 30])
+def test_floats_are_whole_numbers_times_a_power_of_two(least):
+    """The way by exponents and the way by fractions give the same, and the least multiple."""
+    rng = np.random.default_rng(least + 2000)
+    numbers = np.append(np.ldexp(rng.integers(-(1 << 20), 1 << 20, 50), rng.integers(least, least + 60, 50)), 0.0)
+    found, below = exact.whole(numbers)
+    assert [Fraction(int(x), below) for x in found] == [Fraction(x) for x in numbers.tolist()]
+    assert below == max(Fraction(x).denominator for x in numbers.tolist())
+
+
+def test_columns_of_one_kind_are_equal():
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        rows = rng.integers(-3, 3, (rng.integers(1, 5), rng.integers(1, 60))) * rng.choice([1, 10**7, 10**15])
+        first, kind = exact.kinds(list(rows))
+        _, expected, inverse = np.unique(rows, axis=1, return_index=True, return_inverse=True)
+        assert (first == expected).all() and (kind == inverse.reshape(-1)).all()
 
 
 def test_two_atoms_of_one_name_are_refused(recall, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from verify.kernel import situations
-from verify.kernel.cases import Cases, Grid, Parts
+from verify.kernel.cases import Apart, Cases, Grid, Parts
 from verify.kernel.claims import Ledger, Refused, Unused
 from verify.kernel.facts import Ranged, closer, ends
 from verify.kernel.floats import Unproved
@@ -437,3 +437,35 @@ def test_only_a_new_atom_is_compared():
     ledger = Ledger(terms, lambda place, subjects: ["same", short(terms.atoms[a].name), None, []])
     with pytest.raises(Refused, match="claim 1 is refused: it compares no new atom"):
         ledger.compare("here", [])
+
+
+def test_products_apart_are_within_what_letters_allow_and_no_closer():
+    """Every number is within the ends; and by letter they are the ends of one product, not of all in sum."""
+    rng, closer_than_all, met = random.Random(8), 0, 0
+    for _ in range(60):
+        terms = Terms(language(rng))
+        held = sequences(terms.language)
+        for p in drawn(terms, rng):
+            q = terms.add([(Fraction(rng.randint(-2, 2)), x) for x in drawn(terms, rng)[:2]] + [(ONE, p)]).primitive[1]
+            lag = rng.randint(0, 2)
+            try:
+                (cell,) = Apart(terms, lag).cells(q)
+            except Unproved:
+                continue
+            seen = {value(terms, q, letters, t) for letters in held for t in range(1, len(letters) + 1)}
+            assert all(cell.lo <= x <= cell.hi for x in seen)
+            closer_than_all += terms.range(q) != (cell.lo, cell.hi)
+            met += {cell.lo, cell.hi} <= seen
+    assert closer_than_all > 20 and met > 20
+
+
+def test_of_products_that_read_one_letter_each_only_one_counts():
+    """Each of two letters times how often it came: two counts up to 5, of which one is read."""
+    terms = Terms(Language(LETTERS, 1, (Edge(0, 0, np.ones(LETTERS, bool), False),), LENGTH))
+    letters = [terms.of_letter(np.eye(LETTERS, dtype=np.int64)[a]) for a in (1, 2)]
+    p = terms.add([(ONE, terms.product(x, terms.sum(x))) for x in letters])
+    assert terms.range(p)[1] == 2 * LENGTH
+    assert Apart(terms, 0).cells(p)[0].hi == LENGTH
+    assert Apart(terms, 1).cells(p)[0].hi == 2 * LENGTH  # the letter before says nothing of these
+    assert Apart(terms, 0).cells(terms.earlier(p, 1))[0].hi == 2 * LENGTH
+    assert Apart(terms, 1).cells(terms.earlier(p, 1))[0].hi == LENGTH
