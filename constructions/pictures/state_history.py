@@ -125,7 +125,8 @@ def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) 
     lanes = compiled.lanes.index[stream]
     mine = [c for c in range(len(out)) if out[c, lanes[lanes >= 0]].any()]
     at = np.array([np.flatnonzero(lanes == np.flatnonzero(out[c])[0])[0] for c in mine])
-    held = states[:, mine][:, :, _own_columns(compiled, block, mine)] * np.array([out[c, lanes[i]] for c, i in zip(mine, at, strict=True)])[:, None]
+    kept = states[:, mine][:, :, _own_columns(compiled, block, mine)]
+    held = kept * np.array([out[c, lanes[i]] for c, i in zip(mine, at, strict=True)])[:, None]
     target = compiled.context.target
     names = None
     for entry in target.gadget(stream.operation).entries(stream, len(mine), target):

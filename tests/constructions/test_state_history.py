@@ -15,7 +15,7 @@ from constructions.selectivity.mqar import MQAR
 KEYS, DIGITS = "ab", {"1": 1, "2": 2, "3": 3}
 LETTERS = Alphabet.of(*KEYS, *DIGITS, "?")
 DELTA = ["gated-deltanet", "gated-deltanet-qwen"]
-WORD = "a 1 2 b 3 1 ? a 3 2 2 b ? 1".split()
+WORD = ["a", "1", "2", "b", "3", "1", "?", "a", "3", "2", "2", "b", "?", "1"]
 
 
 @pytest.mark.parametrize("packaged", [False, True])
