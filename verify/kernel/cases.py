@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -284,30 +283,21 @@ class Apart:
         self.terms, self._lag = terms, lag
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
-        low = high = np.zeros(int(self.terms.language.used.sum()), np.int64)
+        used = self.terms.language.used
+        low = high = np.zeros(int(used.sum()), np.int64)
         for m, c in p.terms.items():
-            held = [f for f in m if self.terms.atoms[f[0]].kind in ("sum", "count", "latch")]
-            *known, kind = self._ends(tuple(f for f in m if f not in held))
-            ends = [multiply(integers([whole_number(c)]), x) for x in known]
-            for f in held:
-                ends = [multiply(integers([end]), x) for end in self.terms.atom_range(*f) for x in ends]
-            low, high = add(low, fold(np.minimum, ends)[kind]), add(high, fold(np.maximum, ends)[kind])
+            product = Poly({m: c})
+            grid = Grid(self.terms, [product])
+            axis, tables = grid.read.get(self._lag, (None, [0]))
+            if (key := tuple(tables)) not in self.terms.apart:
+                self.terms.apart[key] = kinds([self.terms.atoms[a].table[used] for a in tables])
+            first, kind = self.terms.apart[key]
+            least, most = grid.range(grid.spread(product))
+            others = tuple(i for i in range(least.ndim) if i != axis)
+            low = add(low, np.broadcast_to(least.min(axis=others), first.shape)[kind])
+            high = add(high, np.broadcast_to(most.max(axis=others), first.shape)[kind])
             self.terms.spend(low.size)
         return (Cell(int(low.min()), int(high.max()), 0, 1),)
-
-    def _ends(self, factors: Mono) -> list[Array]:
-        """The least and the most that a product is, for each kind of letters that may stand `lag` back, and the kind of
-        each letter."""
-        if (factors, self._lag) not in self.terms.apart:
-            p = Poly({factors: Fraction(1)})
-            grid = Grid(self.terms, [p])
-            axis, tables = grid.read.get(self._lag, (None, [0]))
-            first, kind = kinds([self.terms.atoms[a].table[self.terms.language.used] for a in tables])
-            low, high = grid.range(grid.spread(p))
-            others = tuple(i for i in range(low.ndim) if i != axis)
-            ends = [np.broadcast_to(x, first.shape) for x in (low.min(axis=others), high.max(axis=others))]
-            self.terms.apart[factors, self._lag] = [*ends, kind.astype(np.uint16)]  # a grid has fewer cases
-        return self.terms.apart[factors, self._lag]
 
 
 def places_in(terms: Terms, p: Poly, back: int, seen: set[Place]) -> None:

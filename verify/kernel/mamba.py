@@ -59,13 +59,16 @@ def later(f: Floats, place: str, x: Number, k: int) -> Number:
     return Number(f.terms.earlier(x.poly, k)) if k else x
 
 
-def check_factors(form: Format, f: Floats, place: str, step: Number, x: Number, writes: Sequence[Number]) -> None:
+def extent(f: Floats, numbers: Sequence[Number]) -> tuple[Fraction, int]:
+    """The largest size of these, and a unit of all that are not 0."""
+    live = [b for b in numbers if not b.zero]
+    return max((f.size(b) for b in live), default=Fraction(0)), min((b.poly.unit for b in live), default=0)
+
+
+def check_factors(form: Format, f: Floats, place: str, step: Number, x: Number, of_b: tuple[Fraction, int]) -> None:
     """A scan multiplies two of Δ, B and x̂ first, in `form`, whoever reads it: no pair overflows or underflows (lemma of
-    every entry; Factors.products_of_three).
+    every entry; Factors.products_of_three). of_b: the `extent` of B.
     """
-    live = [b for b in writes if not b.zero]
-    top = max((f.size(b) for b in live), default=Fraction(0))
-    of_b = (top, min((b.poly.unit for b in live), default=0))
     for (a, i), (b, j) in combinations([(f.size(step), step.poly.unit), of_b, (f.size(x), x.poly.unit)], 2):
         if a and b:
             form.in_range(a * b, i + j, f"{place}: a product of Δ, B and x̂")
@@ -78,7 +81,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
     rows = [project(f, f"{what}: row {r} of x_proj", w["x_proj.weight"][r], x) for r in range(rank + 2 * n)]
     write, read = rows[rank : rank + n], rows[rank + n :]
     decay(float(w["A_log"].max()))
-    outputs, steps, checked = [], {}, set()
+    outputs, steps, of_b = [], {}, extent(f, write)
     for c in range(inner):
         place = f"{what}: channel {c}"
         gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", w["in_proj.weight"][inner + c], u))
@@ -87,9 +90,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
             low = project(f, f"{place}: dt_proj", w["dt_proj.weight"][c], rows[:rank])
             steps[key] = f.step(f"{place}: Δ", low, dyadic(w["dt_proj.bias"][c]))
         step = steps[key]
-        if (step, x[c]) not in checked:  # equal rows have one number
-            check_factors(FLOAT32, f, place, step, x[c], write)
-            checked.add((step, x[c]))
+        check_factors(FLOAT32, f, place, step, x[c], of_b)
         columns = [(write[i], read[i], decay(float(w["A_log"][c, i]))) for i in range(n)]
         y = state_output(f, place, step, x[c], columns)
         d = dyadic(w["D"][c])

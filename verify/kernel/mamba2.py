@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from verify.kernel.floats import FLOAT32, Unproved, decay, dyadic, exponent
-from verify.kernel.mamba import check_factors, convolved, project, state_output
+from verify.kernel.mamba import check_factors, convolved, extent, project, state_output
 from verify.kernel.mixers import ONE, Floats, Number
 
 
@@ -65,7 +65,7 @@ def mamba2_block(
         gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", in_proj[c], u))
         step, rate = steps[c // p]
         if (g, step, x[c]) not in checked:  # equal rows have one number
-            check_factors(f.form, f, place, step, x[c], write[own])
+            check_factors(f.form, f, place, step, x[c], extent(f, write[own]))
             _check_scores(f, place, step, x[c], write[own], read[own])
             checked.add((g, step, x[c]))
         y = state_output(f, place, step, x[c], [(b, q, rate) for b, q in zip(write[own], read[own], strict=True)])

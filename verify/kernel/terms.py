@@ -114,7 +114,7 @@ class Terms:
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
         self._work = 0
         self.classes: dict[tuple, np.ndarray] = {}  # what `cases.letter_classes` has found
-        self.apart: dict[tuple, list[np.ndarray]] = {}  # what `cases.Apart` has found
+        self.apart: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # by tables, kinds of letters (`cases.Apart`)
         self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))
