@@ -94,6 +94,8 @@ def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: T
         yield "they are NaN"
     elif (there == 0).all():
         yield "they are 0"
+    elif torch.isinf(there).all():
+        yield "they are " + " or ".join(f"{value:g}" for value in sorted({*there.tolist()}))
     elif (right != 0).all() and len(set((there / right).tolist())) == 1:
         times = float(there[0] / right[0])
         short = f"{times:.6g}"

@@ -11,11 +11,13 @@ Letters: b batch, l length, d channels, n state columns, h heads, p channels of 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
-from decimal import Context, Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
+from functools import wraps
 from math import isqrt
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from torch import Tensor
@@ -24,6 +26,8 @@ Numbers = np.ndarray
 """Arrays of dtype object: int and Fraction, or Decimal; of float64 where numbers are `Double`."""
 
 DIGITS = 40
+
+Operation = TypeVar("Operation", bound=Callable[..., Any])
 
 
 class Inexact(ValueError):
@@ -78,7 +82,11 @@ class Faint(Exact):
 class Near:
     """Decimals of `DIGITS` digits."""
 
-    context = Context(prec=DIGITS)
+    context = Context(
+        DIGITS, ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0, flags=[],
+        traps=[InvalidOperation, DivisionByZero, Overflow],
+    )  # fmt: skip
+    """All of it: what is left out is as the process has it, and a kernel's file may have changed that."""
 
     @staticmethod
     def of(value: float) -> Decimal:
@@ -133,6 +141,18 @@ def _each(function: Any, values: np.ndarray) -> Numbers:
     return np.fromiter(map(function, different.tolist()), object, len(different))[at].reshape(values.shape)
 
 
+def _in_digits(operation: Operation) -> Operation:
+    """An operation whose decimals have `DIGITS` digits, whatever the process has set for others."""
+
+    @wraps(operation)
+    def computed(*operands: Any, **options: Any) -> Any:
+        with localcontext(Near.context):
+            return operation(*operands, **options)
+
+    return cast(Operation, computed)
+
+
+@_in_digits
 def selective_scan(
     kind: Kind, u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, initial_state=None,
     seq_idx=None, gate_before_skip=False,
@@ -154,6 +174,7 @@ def selective_scan(
     return {"y": y.transpose(0, 2, 1), "last_state": last}
 
 
+@_in_digits
 def ssd(
     kind: Kind, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False, dt_limit=None, initial_states=None,
     seq_idx=None, chunk_size=None, gate_before_skip=False,
@@ -192,19 +213,18 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip) -> 
     """
     batch, _, channels = u.shape
     h = np.full((batch, channels, B.shape[-1]), kind.of(0), dtype=u.dtype) if initial is None else initial
-    with localcontext(Near.context):
-        if issubclass(kind, Exact):
-            y, h = _in_units(kind, u, delta, A, B, C, h, seq_idx)
-        else:
-            decay = _each(kind.exp, delta[..., None] * A)
-            written = delta * u
-            if kind is Double:  # the same operations in the same order, in arrays of floats
-                decay, written, B, C, h = (m.astype(float) for m in (decay, written, B, C, h))
-            y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
-        gate = 1 if z is None else _each(kind.silu, z)
-        y = y * gate if gate_before_skip else y
-        y = y if D is None else y + D * u
-        y = y if gate_before_skip else y * gate
+    if issubclass(kind, Exact):
+        y, h = _in_units(kind, u, delta, A, B, C, h, seq_idx)
+    else:
+        decay = _each(kind.exp, delta[..., None] * A)
+        written = delta * u
+        if kind is Double:  # the same operations in the same order, in arrays of floats
+            decay, written, B, C, h = (m.astype(float) for m in (decay, written, B, C, h))
+        y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
+    gate = 1 if z is None else _each(kind.silu, z)
+    y = y * gate if gate_before_skip else y
+    y = y if D is None else y + D * u
+    y = y if gate_before_skip else y * gate
     return y, h
 
 
@@ -252,6 +272,7 @@ def _walked(decay, written, B, C, h, zero, seq_idx) -> tuple[Numbers, Numbers]:
     return y, h
 
 
+@_in_digits
 def conv(kind: Any, x, weight, bias=None, activation=None, initial_states=None, seq_idx=None) -> dict[str, Numbers]:
     """Depthwise causal convolution: x (b, d, l), weight (d, w), bias (d,), initial_states (b, d, w−1) what stood before
     the first position; taps never reach into another document. activation: None or "silu".
@@ -278,6 +299,7 @@ def conv(kind: Any, x, weight, bias=None, activation=None, initial_states=None, 
     return {"y": _each(kind.silu, y) if activation else y, "last_state": past[:, :, past.shape[2] - taps + 1 :]}
 
 
+@_in_digits
 def norm(kind: Kind, x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=False) -> dict[str, Numbers]:
     """x / √(mean of x² over each group of group_size channels + eps) · weight, times silu(z) before it or after:
     x, z (…, d), weight (d,). y (…, d).
@@ -287,17 +309,17 @@ def norm(kind: Kind, x, weight, z=None, eps=1e-5, group_size=None, norm_before_g
     if gate is not None and not norm_before_gate:
         values = values * gate
     grouped = values.reshape(*x.shape[:-1], -1, group_size or x.shape[-1])
-    with localcontext(Near.context):
-        total = (grouped * grouped).sum(axis=-1)
-        size = grouped.shape[-1]
-        mean = total / (Fraction(size) if issubclass(kind, Exact) else kind.of(size))
-        factor = _each(lambda m: kind.norm_factor(m, eps), mean)
-        y = (grouped * factor[..., None]).reshape(values.shape) * numbers(weight, kind)
-        if gate is not None and norm_before_gate:
-            y = y * gate
+    total = (grouped * grouped).sum(axis=-1)
+    size = grouped.shape[-1]
+    mean = total / (Fraction(size) if issubclass(kind, Exact) else kind.of(size))
+    factor = _each(lambda m: kind.norm_factor(m, eps), mean)
+    y = (grouped * factor[..., None]).reshape(values.shape) * numbers(weight, kind)
+    if gate is not None and norm_before_gate:
+        y = y * gate
     return {"y": y}
 
 
+@_in_digits
 def delta_rule(
     kind: Any, q, k, v, g, beta, initial_state=None, use_qk_l2norm_in_kernel=False, seq_idx=None
 ) -> dict[str, Numbers]:

@@ -21,6 +21,7 @@ from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
+from conformance.interrupt import interrupted
 from conformance.kernel import STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
 from conformance.loader import Case, ends_of_documents
 from conformance.stages import STAGES
@@ -179,7 +180,7 @@ def why(found: Sequence[Ran]) -> Why:
     cause = likely(seen, [each.case for each in right])
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
     both = tuple(apart(wrong_cases, right_cases))
-    began_right = found[0].finding.status == "passed"
+    began_right = next(each.finding.status for each in found if each.finding.status in _RAN) == "passed"
     first = tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ()
     return Why(cause, both, first, none_right=not right)
 
@@ -203,9 +204,9 @@ def run(kernel: Kernel, case: Case) -> Ran:
         return Ran(case, replace(finding, status="skipped", says=sentence(error)))
     except Misbehaved as error:
         return Ran(case, replace(finding, says=str(error)))
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # a kernel of others may raise anything: SystemExit, what pytest.skip raises, …
+        if isinstance(error, KeyboardInterrupt) and interrupted():
+            raise
         return Ran(case, replace(finding, status="failed to run", says=sentence(error)))
     try:
         wrong = {name: case.wrong(name, results[name]) for name in case.expected if name in results}
@@ -229,7 +230,9 @@ def sentence(error: BaseException) -> str:
     """
     try:
         said = str(error).strip()
-    except Exception:
+    except BaseException as another:  # also one that says to end the process
+        if isinstance(another, KeyboardInterrupt) and interrupted():
+            raise
         said = ""
     line = ": ".join(filter(None, [type(error).__name__, said])).splitlines()[0][:300]
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)

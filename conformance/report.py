@@ -52,12 +52,17 @@ class Tested:
         return Counter(finding.says for finding in self.findings if finding.status == "skipped").most_common()
 
     def failed_to_run(self) -> list[tuple[str, list[Finding]]]:
-        """(what was raised, where), most cases first; the numbers of a message do not make it another."""
+        """(what was raised, where), most cases first; what says the same as an earlier message with other numbers comes
+        last. Addresses do not make a message another.
+        """
         found: dict[str, list[Finding]] = {}
         for finding in self.findings:
             if finding.status == "failed to run":
-                found.setdefault(re.sub(r"\d+", "0", finding.says), []).append(finding)
-        return [(each[0].says, each) for each in sorted(found.values(), key=len, reverse=True)]
+                found.setdefault(re.sub(r"\b0x[0-9a-fA-F]+\b", "0x0", finding.says), []).append(finding)
+        often = sorted(found.items(), key=lambda each: len(each[1]), reverse=True)
+        first = {re.sub(r"\d+", "0", says): says for says, _ in reversed(often)}
+        often.sort(key=lambda each: each[0] not in first.values())
+        return [(where[0].says, where) for _, where in often]
 
     @property
     def good(self) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
 from compiler.language.markdown import printable
+from conformance.interrupt import watched
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from conformance.report import Tested
 
 _SHOWN = 8  # wrong cases of one kernel or runtime
+_HIGH = 200  # a descriptor: where there are few of them, there are 256
 _REASONS = 3  # why no case of a kernel was run
 
 
@@ -56,6 +59,10 @@ def conformance(
     as_json: Json = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
+    if junit is not None:
+        _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
+        junit = junit.absolute()  # a kernel may go to another folder
+        junit.unlink(missing_ok=True)  # that of an earlier run is no verdict on this one, which may end here
     if operation and not kernel:
         raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
     if device != "cpu" and not kernel:
@@ -64,9 +71,6 @@ def conformance(
         raise ValueError(f"--model {model[0]} is a model to run: pass --runtime or --checkpoint-dir as well.")
     if not (kernel or runtime or checkpoint_dir or out or faults):
         raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
-    if junit is not None:
-        _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
-        junit = junit.absolute()  # a kernel may go to another folder
     if kernel and (faults or (checkpoint_dir and not runtime)):
         other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
         raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
@@ -82,10 +86,8 @@ def conformance(
         return
     if kernel and checkpoint_dir:
         checkpoint_dir = checkpoint_dir.absolute()
-    if junit is not None:
-        junit.unlink(missing_ok=True)  # that of an earlier run is no verdict on this kernel, which may end the process
     alone = sys.stdout is sys.__stdout__  # and not called by a program of others
-    with working("conformance", quiet=as_json), _stdout_lent(aside=as_json) as own, _no_silent_end():
+    with working("conformance", quiet=as_json), _stdout_lent(aside=as_json) as own, _no_silent_end(), watched():
         from conformance.report import try_kernel, try_runtime, write
 
         if out is not None:
@@ -143,7 +145,7 @@ def _stdout_lent(aside: bool) -> Iterator[Callable[[str], None]]:
     in a process of this command alone also what it prints later, when the process ends or from another thread.
     """
     sys.stdout.flush()
-    stream, kept = sys.stdout, os.dup(1)
+    stream, kept = sys.stdout, _high(1)
     for_good = aside and stream is sys.__stdout__
     if aside:
         os.dup2(2, 1)
@@ -155,10 +157,21 @@ def _stdout_lent(aside: bool) -> Iterator[Callable[[str], None]]:
         if for_good:
             sys.stdout = lent
         else:
-            os.dup2(kept, 1)
-            os.close(kept)
+            with suppress(OSError):  # a kernel has closed it: what it left is what there is
+                os.dup2(kept, 1)
+                os.close(kept)
             if stream.closed:
                 sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
+
+
+def _high(descriptor: int) -> int:
+    """A copy beyond those that code in use closes, as by os.closerange(3, 64), where the system has as many."""
+    try:
+        import fcntl
+
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except (ImportError, OSError):
+        return os.dup(descriptor)
 
 
 def _written(descriptor: int, text: str) -> None:
@@ -223,6 +236,17 @@ def _check_junit(path: Path, nothing_runs: bool) -> None:
     if path.is_dir():
         raise ValueError(f"--junit {path} is a folder: name a file in it.")
     check_replaced(path, f"--junit {path}")
+    if path.exists() and not _is_report(path):
+        raise ValueError(
+            f"--junit {path} is there already, and no JUnit report: it would be lost. Name another file, or remove it."
+        )
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file begins as JUnit XML does, or holds nothing."""
+    with path.open("rb") as file:
+        begin = file.read(1 << 12)
+    return not begin or re.match(rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?<testsuites?[\s>/]", begin) is not None
 
 
 def _check_run(kernel: str, exact: Tested) -> None:
@@ -305,9 +329,12 @@ def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
         yield f"… and {len(wrong) - _SHOWN} more; --json has all"
     if wrong and tested.kind != "models" and not explained:
         yield from _why(tested.why, wrong[0])
-    for says, where in tested.failed_to_run():
+    failed = tested.failed_to_run()
+    for says, where in failed[:_SHOWN]:
         cases = f"{len(where)} case{'s' * (len(where) > 1)}"
         yield f"failed to run in {cases}, first in {where[0].stage}: {where[0].case}: {says}"
+    if len(failed) > _SHOWN:
+        yield f"… and {len(failed) - _SHOWN} other messages; --json has all"
 
 
 def _why(why: Why, first: Finding) -> Iterator[str]:

@@ -202,16 +202,16 @@ def test_the_state_of_another_row_is_told() -> None:
 
 
 def test_what_raises_failed_to_run_once() -> None:
-    """Whatever numbers its message has; and it is not wrong."""
+    """Whatever address its message has; and it is not wrong."""
 
     def raises(u, delta, A, B, C, D=None, z=None):
         if z is not None:
-            raise RuntimeError(f"z of {z.shape[2]} positions")
+            raise RuntimeError(f"z at {hex(4096 + z.shape[2])}")
         return selective_scan(u, delta, A, B, C, D)
 
     tested = report.Tested("raises", "kernel", judge(kernel(raises), SHORT))
     ((says, where),) = tested.failed_to_run()
-    assert len(where) >= 3 and says == f"RuntimeError: z of {7} positions" and not tested.good
+    assert len(where) >= 3 and says == f"RuntimeError: z at {hex(4096 + 7)}" and not tested.good
     assert {f.status for f in tested.findings} == {"passed", "failed to run", "skipped"}
     assert tested.to_json()["failed_to_run"] == [{"says": says, "cases": [f.case for f in where]}]
 

@@ -107,6 +107,8 @@ BAD = [
     ("haar", "--levels", "99"),
     ("haar", "--levels", HUGE),
     ("haar", "--seed", "-1"),
+    ("haar", "--seed", str(2**64)),
+    ("gadgets", "--seed", str(2**64)),
     ("haar", "--plot", "/nope/x.png"),
     ("approximation-rate", "--breaks", "a"),
     ("approximation-rate", "--breaks", "1/0"),

@@ -1,0 +1,175 @@
+"""Sentences of the report and of the page that an attacker's kernels had shown to be false."""
+
+from __future__ import annotations
+
+import decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from conformance import exact
+from conformance.cases import cases
+from conformance.cases.companion import companion_cases
+from conformance.entries import described
+from conformance.faults.catalogue import FUNCTIONS
+from conformance.faults.small import conv
+from conformance.judge import Finding, judge, judged, trial, why
+from conformance.kernel import SIGNATURES, Kernel, kernel
+from conformance.loader import Case
+from conformance.report import Tested
+from tests.fresh import fresh
+
+REPORT = '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="conformance" />\n'
+NORM = """import os
+from conformance.faults.small import norm as right
+def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+    {how}
+    return right(x, weight, z, eps, group_size, norm_before_gate)
+"""
+
+
+def command(place: Path, how: str, *arguments: str) -> Any:
+    (place / "mine.py").write_text(NORM.format(how=how), "utf-8")
+    return fresh("-m", "constructions", "conformance", "--kernel", "mine.py:norm", *arguments, cwd=place)
+
+
+def coarse(x: Any, weight: Any, eps: Any) -> Tensor:
+    """In one group, with a root of 20 bits, which is right where it is a power of two."""
+    m = x.float()
+    fraction, exponent = torch.frexp(torch.rsqrt(m.square().mean(-1, keepdim=True) + eps))
+    return (m * torch.ldexp(torch.trunc(fraction * 2**20) / 2**20, exponent) * weight).to(x.dtype)
+
+
+def test_a_mistake_that_changes_nothing_explains_nothing() -> None:
+    found = list(trial(kernel(coarse)))
+    assert "failed" in {each.finding.status for each in found} and why(found).likely == ""
+
+
+@pytest.mark.parametrize("op", ["selective_scan", "ssd"])
+def test_rows_of_which_there_is_one_are_not_mixed(op: str) -> None:
+    of_one = [case for case in (*cases(op), *companion_cases(op)) if case.tolerance and _rows(case) == 1]
+    assert len(of_one) > 3
+    off = Kernel("off", op, lambda **given: _scaled(FUNCTIONS[op](**given)), frozenset(_signature(op)))
+    found = judge(off, of_one)
+    assert "failed" in {each.status for each in found} and {each.cause for each in found} == {""}
+
+
+def _rows(case: Case) -> int:
+    return len(next(iter(case.inputs.values())))
+
+
+def _signature(op: str) -> list[str]:
+    return [each.strip() for each in SIGNATURES[op].split(",")]
+
+
+def _scaled(found: Any) -> Any:
+    y, *rest = found if isinstance(found, tuple) else (found,)
+    return (y * (1 + 2.0**-18), *rest)
+
+
+def test_precision_that_a_kernel_sets_is_not_that_of_results() -> None:
+    """Of all functions: a curve of silu was computed in 6 digits after such a kernel was imported."""
+    x, one = torch.linspace(-9, 3, 24).reshape(1, 2, 12), torch.ones(2, 1)
+    q, g = x.reshape(1, 3, 2, 4), -torch.rand(1, 3, 2)
+    computed = lambda: [
+        exact.conv(exact.Near, x, one, activation="silu"),
+        exact.norm(exact.Near, x, torch.ones(12), x),
+        exact.selective_scan(exact.Near, x, x, -one, x[:, :1], x[:, :1], None, x, None, True),
+        exact.delta_rule(exact.Near, q, q, q, g, -g, None, True),
+    ]
+    right = computed()
+    with decimal.localcontext(decimal.Context(prec=6)):
+        again = computed()
+    for one_of, other in zip(right, again, strict=True):
+        assert all((one_of[name] == other[name]).all() for name in one_of)
+
+
+def test_entries_that_are_infinite_are_called_so() -> None:
+    y = torch.tensor([[[4.0, 2.0]]])
+    case = Case("norm", "norm", "x", "", {"x": y}, {}, {"y": y.double()})
+    for found, said in ((float("inf"), "they are inf"), (-float("inf"), "they are -inf")):
+        result = torch.full_like(y, found)
+        assert described(case, {"y": case.wrong("y", result)}, {"y": result}) == f"y: all over; {said}"
+
+
+def test_messages_that_differ_in_numbers_are_two() -> None:
+    """But not in addresses; what says the same with another number stands behind what says something else."""
+    says = ["CUDA error 700", "CUDA error 2", "CUDA error 700", "at 0x7f01", "at 0x7f02"]
+    tested = Tested("k", "kernel", [Finding("step", str(i), "failed to run", each) for i, each in enumerate(says)])
+    assert [(each, len(where)) for each, where in tested.failed_to_run()] == [
+        ("CUDA error 700", 2), ("at 0x7f01", 2), ("CUDA error 2", 1)
+    ]  # fmt: skip
+
+
+def test_the_first_case_that_ran_may_stand_behind_one_that_did_not() -> None:
+    def late(x, weight, bias=None, activation=None):
+        if x.shape[2] == next(iter(cases("conv"))).inputs["x"].shape[2]:
+            raise NotImplementedError("not as long as the first")
+        y = conv(x, weight, bias, activation=activation)[0]
+        y = y + 1 if bias is not None and activation and len(x) > 1 else y
+        return y + 1 if bias is not None and x.shape[2] > 256 else y
+
+    found = list(trial(kernel(late)))
+    assert found[0].finding.status == "skipped" and why(found).first
+
+
+@pytest.mark.parametrize(
+    ("cut", "option", "status"), [(-16, "softplus", "passed"), (-20, "silu", "passed"), (-16, "silu", "failed")]
+)
+def test_what_a_cut_off_curve_is_found_at(cut: int, option: str, status: str) -> None:
+    """As the page says."""
+
+    def tail(x, weight, bias=None, activation=None):
+        y = conv(x.float(), weight, bias)[0]
+        y = y if activation is None else torch.where(y < cut, 0.0, torch.nn.functional.silu(y))
+        return y.to(x.dtype)
+
+    def step(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
+        dt = dt.float() if dt_bias is None else dt.float() + dt_bias
+        dt = torch.where(dt < cut, 0.0, torch.nn.functional.softplus(dt)) if dt_softplus else dt
+        return FUNCTIONS["step"](state, x, dt, A, B, C, D, z, None, False)
+
+    tested = kernel(step if option == "softplus" else tail)
+    asked = [case for op in tested.operations() for case in cases(op) if case.name.startswith("curve of")]
+    found = {judged(tested, case).status for case in asked} - {"skipped"}
+    assert status in found and found <= {"passed", status}
+
+
+@pytest.mark.parametrize("name", ["mine.py", "other.py", "page.xml"])
+def test_no_file_of_others_is_replaced_by_a_report(name: str, tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("x = 1\n")
+    (tmp_path / "page.xml").write_text("<?xml version='1.0'?><html></html>")
+    before = (tmp_path / name).read_bytes() if name != "mine.py" else NORM.format(how="pass").encode()
+    done = command(tmp_path, "pass", "--junit", name)
+    assert done.returncode == 2 and "no JUnit report" in done.stderr, done.stderr
+    assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("device", ["nope", "cpu"])
+def test_a_report_of_an_earlier_run_goes_whatever_comes(device: str, tmp_path: Path) -> None:
+    (tmp_path / "found.xml").write_text(REPORT)
+    done = command(tmp_path, "os._exit(0)", "--junit", "found.xml", "--device", device)
+    assert done.returncode == (1 if device == "cpu" else 2) and not (tmp_path / "found.xml").exists()
+
+
+ODD = "type('Odd', (Exception,), {'__str__': lambda self: exit(0)})()"
+
+
+@pytest.mark.parametrize("what", ["KeyboardInterrupt", "SystemExit(0)", ODD])
+def test_whatever_a_kernel_raises_it_failed_to_run(what: str, tmp_path: Path) -> None:
+    done = command(tmp_path, f"raise {what}")
+    assert done.returncode == 1 and "failed to run; no other was run" in done.stdout, done.stderr
+
+
+def test_the_signal_ends_the_command(tmp_path: Path) -> None:
+    done = command(tmp_path, "import signal; os.kill(os.getpid(), signal.SIGINT)")
+    assert done.returncode == 130 and "failed to run" not in done.stdout
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["words", "json"])
+def test_a_kernel_that_closes_other_descriptors_closes_no_report(as_json: bool, tmp_path: Path) -> None:
+    done = command(tmp_path, "os.closerange(3, 64)", *["--json"] * as_json)
+    assert done.returncode == 0 and ('"good": true' if as_json else "right: all") in done.stdout, done.stderr
