@@ -107,6 +107,8 @@ BAD = [
     ("haar", "--levels", "99"),
     ("haar", "--levels", HUGE),
     ("haar", "--seed", "-1"),
+    ("generalization", "--contraction=-0.5"),
+    ("generalization", "--rho", "nan"),
     ("haar", "--seed", str(2**64)),
     ("gadgets", "--seed", str(2**64)),
     ("haar", "--plot", "/nope/x.png"),
