@@ -11,7 +11,7 @@ lemma, and the norms behind rho. Use the value for how it scales, never as the p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, log, sqrt
+from math import isfinite, isnan, log, sqrt
 
 import numpy as np
 
@@ -61,6 +61,8 @@ def generalization(
         at_least(name, value, 1, "there is at least one")
         if value > LARGEST_COUNT:  # a float may not hold it
             raise ValueError(f"{name} is too large; the largest is {LARGEST_COUNT:,}.")
+    if isnan(rho):
+        raise ValueError("rho is no number, and a product of norms is one from 0 on.")
     at_least("rho", rho, 0, "it is a product of norms")
     if rho > LARGEST_RHO:
         raise ValueError(f"rho = {rho:g} is too large, because its square is taken; the largest is {LARGEST_RHO:g}.")
@@ -141,5 +143,9 @@ def _unit(x: np.ndarray) -> np.ndarray:
 
 
 def _between(name: str, value: float, otherwise: str) -> None:
-    if not 0 <= value < 1 or (name == "delta" and value == 0):
+    if not value < 1 or value < 0 or (name == "delta" and value == 0):
+        if isnan(value):
+            raise ValueError(f"{name} is no number; it must lie between 0 and 1.")
+        if value < 0 and name == "contraction":
+            otherwise = "no absolute value |Ā| is below 0"
         raise ValueError(f"{name} = {value} must lie between 0 and 1, because {otherwise}.")

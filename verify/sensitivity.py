@@ -157,7 +157,11 @@ def layer_input(stack: Stack, first: Tensor, block: int) -> Tensor:
 
 def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
     if not hasattr(layer, "A_log") or not hasattr(layer, "conv1d"):
-        raise ValueError(f"{type(layer).__name__} is no Mamba, Mamba-2 or S4D layer; the lemmas speak of these.")
+        raise ValueError(_no_such(layer))
+    if layer.A_log.dim() == 1 and not (hasattr(layer, "d_ssm") or hasattr(layer, "ssm_state_size")):
+        raise ValueError(_no_such(layer))  # as of Gated DeltaNet, whose state is multiplied by a matrix
+    if layer.A_log.dim() == 2 and not (hasattr(layer, "x_proj") or hasattr(layer, "dt_bias")):
+        raise ValueError(_no_such(layer))  # as of Mamba-Δᵀ, where every column has a Δ
     if layer.A_log.dim() == 1:
         return _mamba2_scan(layer, u, channel, column)
     inner, columns = layer.A_log.shape
@@ -172,6 +176,10 @@ def _scan_of(layer: Block, u: Tensor, channel: int, column: int) -> _Scan:
         step, b = F.softplus(weights["dt_bias"][channel]), weights["B"][channel, column]
         delta, write = (lambda x: step + 0 * x.sum()), (lambda x: b + 0 * x.sum())
     return _Scan(x, channel, rate, delta, write)
+
+
+def _no_such(layer: Block) -> str:
+    return f"{type(layer).__name__} is no Mamba, Mamba-2 or S4D layer; the lemmas speak of these."
 
 
 def _check_place(channel: int, column: int, channels: int, columns: int) -> None:

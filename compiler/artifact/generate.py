@@ -114,7 +114,7 @@ class Writer:
         rows = [self._encoded(prompt) for prompt in prompts]
         stop = self.manifest.promise.stop
         for row in rows:
-            self._check_begun(row, stop)
+            self._check_begun(row)
         room = [self.language.max_length - len(row) for row in rows]
         limits = [min(MOST_UNASKED if most is None else integer(most, "most", 1), left) for left in room]
         paths, promised = [self.language.paths(row) for row in rows], [0] * len(rows)
@@ -138,21 +138,22 @@ class Writer:
             found.append(Written(prompts[i], words, ended, promised[i], left, limited, cut))
         return found
 
-    def _check_begun(self, ids: list[int], stop: str | None) -> None:
+    def _check_begun(self, ids: list[int]) -> None:
         """ValueError where the prompt holds a whole prompt and then a text that the model does not write: nothing is
         promised behind that."""
         prompt = first_prompt(self.language, ids)
         begun = ids[len(prompt) :]
         if not begun:
             return
-        (chain,) = self._run([prompt], None if stop is None else self.ids[stop], [len(begun)], lambda *_: False)
-        for given, right in zip(begun, [*chain, None]):
+        (chain,) = self._run(
+            [prompt], None, [len(begun)], lambda *_: False
+        )  # behind its end too, as the language has it
+        for given, right in zip(begun, chain, strict=True):
             if given != right:
                 names = " ".join(self.tokens[i] for i in prompt)
-                writes = "writes nothing more" if right is None else f"writes {self.tokens[right]!r}"
                 raise ValueError(
-                    f"behind {names!r} the prompt goes on with {self.tokens[given]!r}, where the model {writes}; "
-                    f"nothing is promised of that, so give {names!r} alone."
+                    f"behind {names!r} the prompt goes on with {self.tokens[given]!r}, where the model writes "
+                    f"{self.tokens[right]!r}; nothing is promised of that, so give {names!r} alone."
                 )
 
     def _encoded(self, prompt: str) -> list[int]:

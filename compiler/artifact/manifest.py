@@ -75,6 +75,19 @@ def is_disguised(directory: Path) -> bool:
     return isinstance(content, dict) and content.get("format") == DISGUISED
 
 
+def why_not_disguised(directory: Path) -> str:
+    """Why no disguised checkpoint stands there, in one sentence: a manifest that is no longer one is told of itself."""
+    path = directory / MANIFEST
+    if path.exists():
+        try:
+            content = read_json(path)
+        except (CheckpointError, OSError) as reason:
+            return str(reason)
+        if not isinstance(content, dict) or "format" not in content:
+            return f"{path} is no manifest: it has no format."
+    return f"{directory} is no disguised checkpoint; leave the key out."
+
+
 def _check_language(content: dict[str, Any], path: Path) -> None:
     """CheckpointError, before a hash or a record is made of it, for an input language that is too large or is none."""
     from compiler.language.data.languages import check_automaton

@@ -24,6 +24,7 @@ from compiler.artifact.manifest import (
     is_disguised,
     read_manifest,
     text_hash,
+    why_not_disguised,
 )
 from compiler.artifact.place import check_place, recover, staging
 from compiler.artifact.plain_files import check_plain, text_of
@@ -52,7 +53,7 @@ def check_disguised(directory: Path) -> None:
     if not directory.exists():
         raise DisguiseError(f"{directory} does not exist.")
     if not is_disguised(directory):
-        raise DisguiseError(f"{directory} is no disguised checkpoint; leave the key out.")
+        raise DisguiseError(why_not_disguised(directory))
 
 
 def check_out(out: Path, overwrite: bool) -> None:

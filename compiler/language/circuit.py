@@ -101,6 +101,7 @@ class Circuit:
     def token_language(self) -> InputLanguage:
         """The input language of a circuit that reads tokens; ValueError where there is none."""
         if self.language is None:
+            _ = self.token_alphabet  # whoever reads numbers can be given no language either
             raise ValueError(f"circuit {self.name!r} has no input language, and one is needed; give it language=…")
         return self.language
 

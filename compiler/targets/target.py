@@ -183,6 +183,12 @@ class Target(Ports):
         """Where each channel of the block stands in d_inner of a module that holds it, or of one of this size."""
         return np.arange(len(block.channels.names))
 
+    def held(self, block: SelectiveBlock, module: Block, state: Tensor) -> Tensor:
+        """(channels, columns) of the block: its part of a state, shaped as `state_shape` says, of a module that holds
+        it.
+        """
+        return state.flatten(0, -2)[self.seats(block, module)]
+
     def state_entries(self, block: SelectiveBlock) -> int:
         """Numbers that the block carries from one position to the next: channels that ever write, times columns."""
         return int(block.channels.writes.sum()) * block.d_state

@@ -11,7 +11,7 @@ from compiler.language.input_language import LARGEST_LENGTH
 from constructions.command import requests
 from constructions.command.building import run
 from constructions.command.display import console, say, working
-from constructions.command.options import Certify, Json, Samples
+from constructions.command.options import LARGEST_SEED, Certify, Json, Samples
 from constructions.command.reporting import strict_json
 
 _MOST_BYTES = 1 << 24  # of a table's file
@@ -41,7 +41,7 @@ def automaton_command(
     samples: Samples = 1000,
     certify: Certify = True,
     force: Annotated[bool, typer.Option(help="replace an earlier checkpoint")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="seed of everything that is drawn")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="seed of everything that is drawn")] = 0,
     as_json: Json = False,
 ) -> None:
     """A finite automaton: decided by its algebra, compiled to resets and swaps, proved."""

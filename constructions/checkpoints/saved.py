@@ -43,6 +43,10 @@ _OTHER = "the checkpoint is not what its circuit compiles to"
 BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding and one of the head
 
 
+class DamagedWeights(CheckpointError):
+    """The weights are not those that the manifest is of, and too few to build it by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the
@@ -84,7 +88,10 @@ def verify_checkpoint(
         check_plain(directory / WEIGHTS)  # by whose size it is decided how much may be built
     except CheckpointError as gone:
         return Finding(None, None, [str(gone)], str(gone), {})
-    built = rebuild(directory)
+    try:
+        built = rebuild(directory)
+    except DamagedWeights as cut:
+        return Finding(None, None, [str(cut)], str(cut), {})
     if built.model is None:
         raise CheckpointError(
             f"{MANIFEST}: arch is {shown(built.compiled.context.target.name)}, of which there is no language model."
@@ -178,8 +185,18 @@ def rebuild(directory: str | Path) -> Built:
 
     A construction of ours is built from its parameters, any other circuit from circuit.json and the promise.
     CheckpointError where there is none, or where sizes do not fit together: before any work that grows with them.
+    DamagedWeights where they do not because the weights are not as many bytes as were saved.
     """
-    return rebuilt(Path(directory), read_manifest(directory), MANIFEST)
+    directory, manifest = Path(directory), read_manifest(directory)
+    try:
+        return rebuilt(directory, manifest, MANIFEST)
+    except CheckpointError as reason:
+        held, saved = file_bytes(directory / WEIGHTS), manifest.files.get(WEIGHTS)
+        if saved is None or held == saved.bytes:
+            raise
+        raise DamagedWeights(
+            f"{directory / WEIGHTS} is damaged: bytes is {held}, expected {shown(saved.bytes, 80)}."
+        ) from reason
 
 
 def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str, weights_file: str = WEIGHTS) -> Built:

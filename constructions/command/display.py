@@ -385,4 +385,5 @@ def failure_sentence(built, name: str, result: Verification) -> str:
             "further from the circuit's than promised" if built.compiled.error_bound else "not the circuit's to the bit"
         )
         wrong = f"{right}a score is {apart}"
-    return f"{name}: {wrong}; first in case {case!r} at position {position} of: {shown}"
+    of_case = "" if case == "random" else f" in case {case!r}"  # all that no case is built for, from a file as well
+    return f"{name}: {wrong}; first{of_case} at position {position} of: {shown}"

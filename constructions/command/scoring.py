@@ -14,11 +14,13 @@ from compiler.artifact.plain_files import text_of, write_whole
 from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
-from constructions.command.options import Json
+from constructions.command.options import LARGEST_SEED, Json
 from constructions.command.reporting import strict_json, table_of
 
 MOST_STEPS = 5000
-Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="seed of everything that is drawn, torch's own among it")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=LARGEST_SEED, help="seed of everything that is drawn, torch's own among it")
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -6,8 +6,9 @@ a channel of a checkpoint of ours also goes by its name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -18,7 +19,7 @@ from compiler.artifact.json_files import shown as quoted
 from compiler.artifact.manifest import manifest_content
 from constructions.command.display import console, say, working
 from constructions.command.numbers import read_numbers
-from constructions.command.options import Json, Plot, Seed
+from constructions.command.options import LARGEST_SEED, Json, Plot
 from constructions.command.reporting import strict_json
 from constructions.command.requests import picture_path
 
@@ -51,16 +52,25 @@ def sensitivity(
     random: Annotated[
         Kind | None, typer.Option(help="no checkpoint: a layer as its library draws it, on a random input")
     ] = None,
-    d_model: Annotated[int, typer.Option(min=1, max=4096, help="of a random layer")] = 16,
-    d_state: Annotated[int, typer.Option(min=1, max=1024, help="of a random layer")] = 4,
-    length: Annotated[int, typer.Option(min=1, max=4096, help="positions of a random input")] = 24,
-    seed: Seed = 0,
+    d_model: Annotated[int | None, typer.Option(min=1, max=4096, help="of a random layer [default: 16]")] = None,
+    d_state: Annotated[int | None, typer.Option(min=1, max=1024, help="of a random layer [default: 4]")] = None,
+    length: Annotated[
+        int | None, typer.Option(min=1, max=4096, help="positions of a random input [default: 24]")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, help="seed of a random layer and its input [default: 0]")
+    ] = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Lemmas 1 and 2: how much a state of any layer still feels an early input, by autograd and in closed form."""
     if (directory is None) == (random is None):
         raise ValueError("one of DIR and --random is needed, and not both: what is the layer?")
+    drawn = {"--d-model": d_model, "--d-state": d_state, "--length": length, "--seed": seed}
+    if directory is not None:
+        _check_unused(drawn, "a random layer, and --random is not given")
+    else:
+        _check_unused({"--input": text or None, "--block": block}, "a checkpoint, and --random draws one layer")
     if directory is not None and not text.strip():
         raise ValueError("--input holds no token; it says what the model reads.")
     if plot:
@@ -70,7 +80,8 @@ def sensitivity(
         from verify.sensitivity import sensitivity as of_layer
 
         if random is not None:
-            layer, u, where = *_random(random, d_model, d_state, length, seed), f"a random {random} layer"
+            sizes = (d_model or 16, d_state or 4, length or 24)
+            layer, u, where = *_random(random, *sizes, seed or 0), f"a random {random} layer"
             number, name = _number(channel), channel
         elif directory is not None and (directory / MANIFEST).is_file():
             layer, u, block = _own(directory, text, block)
@@ -83,6 +94,14 @@ def sensitivity(
         if plot:
             draw_sensitivity({f"{where}, channel {name}": result}, plot)
     _show(result.to_json(), as_json, f"{where}, channel {name}, column {column}")
+
+
+def _check_unused(options: Mapping[str, Any], of: str) -> None:
+    """ValueError where one of the options is given, which are of something else."""
+    given = next(((name, value) for name, value in options.items() if value is not None), None)
+    if given is not None:
+        name, value = given
+        raise ValueError(f"{name} {value} is of {of}; leave it out.")
 
 
 def _show(told: dict, as_json: bool, title: str) -> None:
@@ -197,11 +216,25 @@ def _number(channel: str) -> int:
 
 def _channel(directory: Path, block: int, channel: str) -> tuple[int, str]:
     """(number, name) of a channel that is given as either; ValueError where the block has no channel of that name."""
-    names = manifest_content(directory)["blocks"][block - 1]["channels"]
+    blocks = [each["channels"] for each in manifest_content(directory)["blocks"]]
+    names = blocks[block - 1]
     if channel.isdecimal():
         number = int(channel)
         return number, names[number] if number < len(names) else channel
-    if channel not in names:
-        some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        raise ValueError(f"--channel {channel!r}: block {block} has no channel of this name; its channels are {some}.")
-    return names.index(channel), channel
+    found = [number for number, name in enumerate(names) if name == channel]
+    if len(found) > 1:
+        raise ValueError(
+            f"--channel {channel!r}: block {block} has {len(found)} channels of this name, {_some(map(str, found))}; "
+            "give the number."
+        )
+    if not found:
+        others = [str(number) for number, of in enumerate(blocks, 1) if channel in of]
+        there = f"--block {others[0]} has one" if others else f"its channels are {_some(dict.fromkeys(names))}"
+        raise ValueError(f"--channel {channel!r}: block {block} has no channel of this name; {there}.")
+    return found[0], channel
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first eight."""
+    told = list(names)
+    return ", ".join(told[:8]) + (", …" if len(told) > 8 else "")

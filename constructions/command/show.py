@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.own_file import check_own, module_of
+from constructions.construction import NumericConstruction
 from constructions.registry import CONSTRUCTIONS, families
 from verify.arguments import run_own
 
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
     from compiler.compiled import Compiled
 
 
-def compiled_of(what: str, target: str, dtype: str, compared: bool = False) -> Compiled:
+def compiled_of(what: str, target: str, dtype: str, compared: bool = False, over_tokens: bool = False) -> Compiled:
     """What a checkpoint directory, a construction's name or FILE.py:NAME compiles to.
 
     target, dtype: for circuits of one's own; a checkpoint and a construction have theirs. compared: whether the weights
-    of a checkpoint must be what it compiles to. ValueError or CheckpointError in one sentence where it is none of the
+    of a checkpoint must be what it compiles to. over_tokens: whether only constructions that read tokens are named as
+    possible. ValueError or CheckpointError in one sentence where it is none of the
     three.
     """
     from compiler.driver import compile
@@ -33,8 +35,11 @@ def compiled_of(what: str, target: str, dtype: str, compared: bool = False) -> C
         construction = known[what]()
         return construction.compiled()
     if not file.endswith(".py"):
+        there = [
+            name for name, family in known.items() if not (over_tokens and issubclass(family, NumericConstruction))
+        ]
         raise ValueError(
-            f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(known)}."
+            f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(there)}."
         )
     found = value_of(what)
     found = run_own(what, found, file=file) if callable(found) else found

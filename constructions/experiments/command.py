@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from constructions.command import display, grafting, requests
-from constructions.command.options import Json
+from constructions.command.options import LARGEST_SEED, Json
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.table_files import TableFiles
@@ -45,7 +45,7 @@ def reproduce(
         Item | None, typer.Argument(help="a figure or table of papers A to C (see --list)", metavar="ITEM")
     ] = None,
     samples: Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="seed of the sequences")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="seed of the sequences")] = 0,
     only: Annotated[
         list[str] | None, typer.Option(help='only these models, such as "edit-distance mamba2"; may be given again')
     ] = None,

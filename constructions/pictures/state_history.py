@@ -79,11 +79,11 @@ def state_groups(compiled: Compiled, stack: Stack, first: Tensor, numbers: Seque
     first: the residual stream (1, time, d_model) before the first block.
     """
     found = []
-    for number, states in zip(numbers, _states(stack, first, [number - 1 for number in numbers]), strict=True):
-        block = number - 1
-        seats = compiled.context.target.seats(compiled.blocks[block], stack.blocks[block])
-        streams = _stateful(compiled, number)
-        found.append(tuple(g for stream in streams for g in _groups(compiled, stream, states[:, seats], block)))
+    drawn = [number - 1 for number in numbers if _stateful(compiled, number)]
+    states = dict(zip(drawn, _states(compiled, stack, first, drawn), strict=True))
+    for number in numbers:
+        streams, block = _stateful(compiled, number), number - 1
+        found.append(tuple(g for stream in streams for g in _groups(compiled, stream, states[block], block)))
     return found
 
 
@@ -107,23 +107,26 @@ def _stateful(compiled: Compiled, number: int) -> list[Stream]:
 
 
 @torch.no_grad()
-def _states(stack: Stack, first: Tensor, blocks: Sequence[int]) -> list[np.ndarray]:
-    """For each of these blocks (time, channels, columns) float64, from `step()`."""
+def _states(compiled: Compiled, stack: Stack, first: Tensor, blocks: Sequence[int]) -> list[np.ndarray]:
+    """For each of these blocks (time, IR channels, IR columns) float64, from `step()`."""
+    target = compiled.context.target
     state, history = stack.initial_state(1), [[] for _ in blocks]
     for t in range(first.shape[1]):
         _, state = stack.advance(first[:, t : t + 1], state)
         for block, steps in zip(blocks, history, strict=True):
-            steps.append(state[block][1][0].flatten(0, -2).double().numpy().copy())
+            held = target.held(compiled.blocks[block], stack.blocks[block], state[block][1][0])
+            steps.append(held.double().numpy().copy())
     return [np.array(steps) for steps in history]
 
 
 def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) -> Iterator[Group]:
-    """The entries of one operation, as its gadget tells them; states: (time, IR channels, columns)."""
+    """The entries of one operation, as its gadget tells them; states: (time, IR channels, IR columns)."""
     out = compiled.blocks[block].channels.out.toarray()
     lanes = compiled.lanes.index[stream]
     mine = [c for c in range(len(out)) if out[c, lanes[lanes >= 0]].any()]
     at = np.array([np.flatnonzero(lanes == np.flatnonzero(out[c])[0])[0] for c in mine])
-    held = states[:, mine] * np.array([out[c, lanes[i]] for c, i in zip(mine, at, strict=True)])[:, None]
+    kept = states[:, mine][:, :, _own_columns(compiled, block, mine)]
+    held = kept * np.array([out[c, lanes[i]] for c, i in zip(mine, at, strict=True)])[:, None]
     target = compiled.context.target
     names = None
     for entry in target.gadget(stream.operation).entries(stream, len(mine), target):
@@ -133,6 +136,14 @@ def _groups(compiled: Compiled, stream: Stream, states: np.ndarray, block: int) 
         rows = tuple(f"{stream.label}[{i}]" for i in places)
         name = stream.label if entry.alternative is None else names[entry.alternative]
         yield Group(name, rows, values, _answers(compiled, stream, values, places))
+
+
+def _own_columns(compiled: Compiled, block: int, mine: Sequence[int]) -> np.ndarray:
+    """The columns that keep the state of these channels: those of their group, where the block has several."""
+    channels, columns = compiled.blocks[block].channels, compiled.blocks[block].columns
+    if channels.group is None or columns.group is None:
+        return np.arange(len(columns.names))
+    return np.flatnonzero(columns.group == channels.group[mine[0]])
 
 
 def _selectors(compiled: Compiled, stream: Stream) -> list[str]:

@@ -59,6 +59,10 @@ def polynomial_command(
         raise ValueError(f"--out {out}: no library ships the polynomial S6 of the proofs; save it with --arch mamba.")
     if transition != "linear" and arch == "mamba":
         raise ValueError(f"--transition {transition} is of the polynomial S6; real Mamba has its own: leave it out.")
+    if form != "paper" and arch == "mamba":
+        raise ValueError(f"--form {form} is a circuit on the polynomial S6, and --arch is mamba: leave it out.")
+    if factors != "2" and arch == "s6":
+        raise ValueError(f"--factors {factors} is of products on real Mamba: give --arch mamba, or leave it out.")
     with working("polynomial", quiet=as_json) as bars:
         check_out(out, force)
         from constructions.polynomials import polynomial, polynomial_mamba, polynomial_mamba_report

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from compiler.artifact.generate import transformers_model
-from compiler.artifact.manifest import MANIFEST, is_disguised
+from compiler.artifact.manifest import MANIFEST, is_disguised, why_not_disguised
 from compiler.disguise.basis import channels_used, lane_basis
 from compiler.disguise.key import Key
 from compiler.disguise.spaces import SPACES
@@ -31,7 +31,7 @@ def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Proble
     from constructions.scoring.twins_saved import is_twin
 
     if key is not None and not is_disguised(directory):
-        raise ValueError(f"{directory} is no disguised checkpoint; leave the key out.")
+        raise ValueError(why_not_disguised(directory))
     if is_twin(directory):
         return _of_twin(directory, seed)
     if not is_disguised(directory):

@@ -82,6 +82,8 @@ def read_twin(directory: Path) -> tuple[Twin, Manifest]:
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
         raise CheckpointError(f"{directory / TWIN} is no record of a twin of ours.")
     record = parse(TwinRecord, content, TWIN)
+    if record.steps < 0:
+        raise CheckpointError(f"{directory / TWIN}: steps is {shown(record.steps)}, and it is a count.")
     odd = [name for name in record.files if Path(name).name != name]
     if odd or not record.files.keys() >= _NEEDED:
         raise CheckpointError(f"{directory / TWIN} must have the hashes of {', '.join(sorted(_NEEDED))}.")

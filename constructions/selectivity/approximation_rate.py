@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, log2, pi
 
 import numpy as np
@@ -25,8 +26,10 @@ from compiler import digits
 from constructions.rationals import rational
 
 SCALES = 48
-_FOURIER_TERMS = 1 << 16
+_FOURIER_TERMS = 1 << 20
+_TERMS_AT_ONCE = 1 << 12
 MOST_BASES = 1 << 16
+LARGEST_CUT = 0.01  # of an error: what the frequencies that are not computed may take off it
 LARGEST = 140  # the power of ten up to which the squares of values and of errors are floats, and below 0 as well
 
 
@@ -101,17 +104,54 @@ def mamba_errors(function: PiecewiseConstant, most: int) -> np.ndarray:
 
 
 def fourier_errors(function: PiecewiseConstant, most: int) -> np.ndarray:
-    """The squared error of the best N Fourier bases e^(2πint), N = 1 … most: (most,)."""
-    n = np.arange(1, _FOURIER_TERMS + 1)
+    """The squared error of the best N Fourier bases e^(2πint), N = 1 … most: (most,).
+
+    The best of the first 2^20 frequencies: `most_bases` says up to which N others matter little.
+    """
+    energies, left = _fourier_series(function)
+    mean = float(function.integral(Fraction(1)) ** 2)
+    larger = int((energies > mean).sum())  # so many bases are better than the mean
+    return np.maximum(np.concatenate([mean + left[1 : larger + 1], left[larger:]])[:most], 0.0)
+
+
+def _jumps_on_the_circle(function: PiecewiseConstant) -> np.ndarray:
+    """(jumps + 1,): the circle closes with a jump at 0, the first."""
+    before = (function.values[-1], *function.values)
+    return np.array([float(b - a) for a, b in zip(before, function.values, strict=False)])
+
+
+@lru_cache(maxsize=1)
+def _fourier_series(function: PiecewiseConstant) -> tuple[np.ndarray, np.ndarray]:
+    """|c_n|² of the frequencies that are computed, ±n, the largest first; the squared error of the mean and the first
+    k of them, k = 0 …
+
+    e^(−2πibn) is the product of two factors, of the part of n and of the place in it: the sums are a product of
+    matrices.
+    """
     ends = np.array([0.0, *map(float, function.breaks)])
-    before = (function.values[-1], *function.values)  # the circle closes with a jump at 0
-    steps = np.array([float(b - a) for a, b in zip(before, function.values, strict=False)])
-    coefficients = (steps[:, None] * np.exp(-2j * pi * ends[:, None] * n)).sum(axis=0) / (2 * pi * n)
+    starts = np.arange(0, _FOURIER_TERMS, _TERMS_AT_ONCE)
+    parts = np.exp(-2j * pi * starts[:, None] * ends) * _jumps_on_the_circle(function)
+    within = np.exp(-2j * pi * ends[:, None] * np.arange(1, _TERMS_AT_ONCE + 1))
+    coefficients = (parts @ within).ravel() / (2 * pi * np.arange(1, _FOURIER_TERMS + 1))
     energies = np.sort(np.repeat(np.abs(coefficients) ** 2, 2))[::-1]
-    mean = function.integral(Fraction(1)) ** 2
-    left = float(function.squared_norm() - mean) - np.concatenate([[0.0], np.cumsum(energies)])
-    larger = int((energies > float(mean)).sum())  # so many bases are better than the mean
-    return np.maximum(np.concatenate([float(mean) + left[1 : larger + 1], left[larger:]])[:most], 0.0)
+    total = float(function.squared_norm() - function.integral(Fraction(1)) ** 2)
+    return energies, total - np.concatenate([[0.0], np.cumsum(energies)])
+
+
+def most_bases(function: PiecewiseConstant) -> int:
+    """So many bases at most, for the frequencies that are not computed take less than `LARGEST_CUT` off any error.
+
+    Instead of a frequency of energy e, one of those could be among the best, of at most a²/n² for a = Σ|jump|/2π: all
+    together gain at most Σ_{n > T} 2(a²/n² − e)⁺, and no more than the energy that they have.
+    """
+    energies, left = _fourier_series(function)
+    energies, left = energies[:MOST_BASES], left[: MOST_BASES + 1]
+    reach = (np.abs(_jumps_on_the_circle(function)).sum() / (2 * pi)) ** 2
+    last = np.maximum(np.sqrt(reach / np.maximum(energies, np.finfo(float).tiny)), _FOURIER_TERMS)
+    gain = 2 * (reach * (1 / _FOURIER_TERMS - 1 / last) - energies * (last - _FOURIER_TERMS))
+    beyond = max(float(_fourier_series(function)[1][-1]), 0.0)
+    off = np.flatnonzero(np.minimum(gain, beyond) > LARGEST_CUT * left[1:])
+    return int(off[0]) if len(off) else MOST_BASES
 
 
 def bases_needed(function: PiecewiseConstant) -> int:
@@ -187,12 +227,22 @@ def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:
     function = PiecewiseConstant.of(breaks, values)
     _check_sizes(function, values)
     needed = bases_needed(function)
-    most = most or needed
-    if most < needed:
+    if most > MOST_BASES:
+        raise ValueError(f"bases = {most:,} are more than the {MOST_BASES:,} that are computed.")
+    if most and most < needed:
         raise ValueError(f"bases = {most} are too few to show both rates of these breaks; the least is {needed}.")
+    least, most = needed, most or needed
+    possible = most_bases(function)
+    if most > possible:
+        instead = f"at most {possible:,} are possible" if possible >= least else "take fewer jumps"
+        raise ValueError(
+            f"bases = {most:,}: frequencies above the {_FOURIER_TERMS:,} that are computed may be among the best; "
+            f"{instead}."
+        )
     return {
         "theorem": "Corollary 1",
         "jumps": function.jumps,
+        "most_bases": possible,
         "breaks": [str(b) for b in function.breaks],
         "values": [str(v) for v in function.values],
         "bases": list(range(1, most + 1)),

@@ -11,7 +11,7 @@ from rich.table import Table
 from compiler import digits
 from constructions.command.display import console, say, show_report, working
 from constructions.command.numbers import Force, Out, check_out, checkpoint
-from constructions.command.options import Certify, Json, Plot, Samples
+from constructions.command.options import LARGEST_SEED, Certify, Json, Plot, Samples
 from constructions.command.reporting import show, strict_json, verdict
 from constructions.command.requests import picture_path
 
@@ -37,7 +37,7 @@ def haar_command(
     ] = "steps",
     arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer (Remark 1: both)")] = "mamba",
     samples: Annotated[int, typer.Option(min=1, help="random inputs")] = 256,
-    seed: Annotated[int, typer.Option(min=0, help="seed of the inputs")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="seed of the inputs")] = 0,
     integers: Annotated[bool, typer.Option("--integers", help="save the ±1 transform of integers instead")] = False,
     out: Out = None,
     force: Force = False,
@@ -103,10 +103,9 @@ def rate_command(
     close = result["slopes"]["mamba"] <= result["corollary"]["mamba"] * 0.9 and abs(result["slopes"]["s4d"] + 1) < 0.1
     show(told, as_json, good=True)
     if not close:  # of the fit: the corollary is about many bases, and a fit may swing before
-        few = (
-            f"the rates fitted from {len(result['bases'])} bases are not yet those of the corollary; --bases takes more"
-        )
-        say(few, err=True)
+        taken, most = len(result["bases"]), result["most_bases"]
+        more = f"--bases takes up to {most:,}" if most > taken else "no more are computed"
+        say(f"the rates fitted from {taken:,} bases are not yet those of the corollary; {more}", err=True)
         raise typer.Exit(1)
 
 

@@ -17,7 +17,6 @@ from constructions.command.requests import picture_path
 from constructions.experiments.names import WHAT
 from constructions.experiments.table_files import TableFiles
 
-MOST_FEATURES = 1 << 12
 LEMMA_COLUMNS = ("lemma", "what", "L", "W", "S", "D", "bound", "error")
 SELECTION_COLUMNS = ("what", "points", "asked", "bound", "error", "soft_bound", "soft_error")
 SIZE_COLUMNS = ("L", "W", "S", "B", "D")
@@ -50,11 +49,6 @@ def soft_selection_command(
         from constructions.token_selection import soft_selection, soft_selection_plot
 
         setting = soft_selection.angles(keys, tokens, values, error)
-        if setting.made.features * (values + 1) > MOST_FEATURES:
-            raise ValueError(
-                f"--keys {keys} with --values {values} takes {setting.made.channels} channels, and {MOST_FEATURES} are "
-                "the most that this command builds; take fewer of either."
-            )
         row = soft_selection.angle_row(setting, keys, samples, np.random.default_rng(seed), bars)
         one = soft_selection.one_selection(setting, keys, seed)
         if plot:

@@ -29,6 +29,7 @@ MOST_DRAWN = 1 << 22  # tokens of the sequences that are drawn together
 MOST_CORNERS = 1 << 22  # tokens of all corners: where there would be more, fewer places are tried
 OVERDRAWN = 8  # of the sequences that are drawn not all have the gap
 SPARE = 0.2  # of an error, which F.1's bound and the networks' leave to float64
+MOST_CHANNELS = 1 << 12  # beside the query's
 POOL = 4_000  # f_1 acts on single tokens: sequences are drawn from so many of them
 
 
@@ -68,11 +69,9 @@ def angles(keys: int = 8, tokens: int = 8, values: int = 2, error: float = 0.01)
     at_least("tokens", tokens, 2, "there is something to choose")
     if not 0 < error < 1:
         raise ValueError(f"error = {error}: values lie in [-1, 1], so an error to keep lies above 0 and below 1.")
-    if not _carried(keys, tokens, values, error):
-        works = [e for digit in range(-16, 0) for e in (10.0**digit, 2 * 10.0**digit, 5 * 10.0**digit)]
-        least = next((e for e in works if e > error and _carried(keys, tokens, values, e)), None)
-        instead = f"the smallest error that is tried and works is {least:g}" if least else "take fewer tokens"
-        raise ValueError(f"error = {error:g} is lost in the rounding of float64, in which networks run; {instead}.")
+    reason = _refusal(keys, tokens, values, error)
+    if reason is not None:
+        raise ValueError(f"{reason}; {_instead(keys, tokens, values, error)}.")
     made = _of_angles(keys, tokens, values, error)
     return Setting(f"{keys} angles", made, error, made.chi * stated.angle_gap(keys), 1.0)
 
@@ -82,9 +81,32 @@ def _of_angles(keys: int, tokens: int, values: int, error: float) -> SoftSelecti
     return SoftSelection(1, values, tokens, chi, pi, 1.0, error / 2)
 
 
-def _carried(keys: int, tokens: int, values: int, error: float) -> bool:
-    """Whether float64 adds no more than the two halves of the error leave."""
-    return _of_angles(keys, tokens, values, error).rounding <= SPARE * error
+def _refusal(keys: int, tokens: int, values: int, error: float) -> str | None:
+    """Why networks of these sizes are not run; None where they are."""
+    if error >= np.finfo(float).eps:  # below it float64 carries nothing, and the sizes may be no numbers
+        made = _of_angles(keys, tokens, values, error)
+        if made.features * (values + 1) > MOST_CHANNELS:
+            return (
+                f"keys = {keys}, tokens = {tokens}, values = {values} and error = {error:g} take {made.channels:,} "
+                f"channels, and {MOST_CHANNELS:,} are the most that are built"
+            )
+        if made.rounding <= SPARE * error:  # no more than the two halves of the error leave
+            return None
+    return f"error = {error:g} is lost in the rounding of float64, in which networks run"
+
+
+def _instead(keys: int, tokens: int, values: int, error: float) -> str:
+    """The nearest that works: of the errors, or else of the sizes, one by one and then together."""
+    errors = [e for digit in range(-16, 0) for e in (10.0**digit, 2 * 10.0**digit, 5 * 10.0**digit)]
+    least = next((e for e in errors if e > error and _refusal(keys, tokens, values, e) is None), None)
+    if least is not None:
+        return f"the smallest error that is tried and works is {least:g}"
+    for name, given, least in (("values", values, 1), ("tokens", tokens, 2), ("keys", keys, 2)):
+        for size in (given >> k for k in range(1, given.bit_length()) if given >> k >= least):
+            sizes = {"keys": keys, "tokens": tokens, "values": values} | {name: size}
+            if _refusal(**sizes, error=error) is None:
+                return f"{name} = {size} works"
+    return "no error, nor fewer of one of them alone, works; 8 keys, 8 tokens, 2 values and an error of 0.01 do"
 
 
 def vectors(norms: bool, gap: float = 1.4, tokens: int = 3, error: float = 0.3) -> Setting:

@@ -4,6 +4,7 @@ Corollary 1 against numerical projections.
 """
 
 from fractions import Fraction
+from math import pi
 
 import numpy as np
 import pytest
@@ -13,11 +14,14 @@ from scipy.integrate import quad
 from compiler.artifact.numeric import numeric_stack
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
+from constructions.selectivity import approximation_rate
 from constructions.selectivity.approximation_rate import (
+    MOST_BASES,
     PiecewiseConstant,
     fourier_errors,
     haar_energies,
     mamba_errors,
+    most_bases,
     rate_report,
     slopes,
 )
@@ -234,6 +238,31 @@ def test_so_many_jumps_that_no_number_of_bases_shows_them_are_refused():
     breaks = [Fraction(i, 912) for i in range(1, 912)]
     with pytest.raises(ValueError, match="apart, from 0 and 1 too, and at most 910"):
         rate_report(breaks, [i % 2 for i in range(912)])
+
+
+@pytest.mark.parametrize("bases", [MOST_BASES + 1, 131_074, 10**9])
+def test_more_bases_than_are_computed_are_refused_at_once(bases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 70,000 on the rates drifted, for the frequencies that are computed ended; from 131,074 on they were none."""
+    monkeypatch.setattr(approximation_rate, "_fourier_series", None)  # no work is begun
+    with pytest.raises(ValueError, match=f"bases = {bases:,} are more than the 65,536 that are computed"):
+        rate_report(["1/3"], [0, 1], bases)
+
+
+def test_the_most_bases_still_show_the_rates() -> None:
+    assert rate_report(["1/3"], [0, 1], MOST_BASES)["slopes"]["s4d"] == pytest.approx(-1, abs=0.01)
+
+
+def test_bases_that_would_need_frequencies_beyond_those_computed_are_refused() -> None:
+    """Of forty equal steps only every twentieth frequency counts, so that those computed end soon."""
+    breaks, values = [Fraction(i, 40) for i in range(1, 40)], [i % 2 for i in range(40)]
+    function = PiecewiseConstant.of(breaks, values)
+    most = most_bases(function)
+    assert 2**21 // 40 - 100 < most < MOST_BASES
+    of_pairs = (2 / (pi * (2 * k + 1)) ** 2 for k in range(most // 2))  # the frequencies ±20·(2k + 1)
+    exact = 1 / 4 - sum(of_pairs)  # a half, of which the mean has half
+    assert fourier_errors(function, most)[-1] == pytest.approx(exact, rel=0.02)
+    with pytest.raises(ValueError, match=f"at most {most:,} are possible"):
+        rate_report(breaks, values, most + 1)
 
 
 @pytest.mark.parametrize("form", ["steps", "bumps"])

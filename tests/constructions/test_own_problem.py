@@ -22,6 +22,7 @@ from constructions.command.cli import app
 from constructions.copy_dp import problem as of_problems
 from constructions.copy_dp.own_problem import OwnProblem
 from tests.constructions.own_problems import DOCS, from_the_page, problem
+from verify.tasks.solvers import tables
 
 OWN = """
 from compiler import minimum
@@ -146,6 +147,20 @@ def test_a_table_of_no_integers_is_refused_with_the_cell():
 def test_a_value_beyond_the_declared_range():
     with pytest.raises(ValueError, match="cell .* can be 3, and values are declared to be 0 to 2"):
         list(OwnProblem(problem(largest=2)).tasks()[0].rows())
+
+
+def test_the_declaration_that_is_advised_holds_all_values(monkeypatch: pytest.MonkeyPatch):
+    """Not those of the cell or of the prompt alone at which the first value is too large."""
+    rows = lambda largest: list(OwnProblem(problem(largest=largest)).tasks()[0].rows())
+    with pytest.raises(ValueError, match=r"; declare largest = \d+$") as refused:
+        rows(1)
+    advised = int(str(refused.value).rpartition(" = ")[2])
+    assert rows(advised)
+    with pytest.raises(ValueError, match=f"declare largest = {advised}$"):
+        rows(advised - 1)
+    monkeypatch.setattr(tables, "MOST_TRIED", 1)
+    with pytest.raises(ValueError, match="; largest must be at least 2$"):
+        rows(1)
 
 
 @pytest.mark.parametrize(

@@ -289,3 +289,15 @@ def test_a_weight_off_by_more_than_its_rounding_is_seen(monkeypatch, float_head)
     right = linear_attention._floats
     monkeypatch.setattr(linear_attention, "_floats", lambda m: right(m.astype(float) * (1 + 2.0**-14)))
     assert fails("linear-attention", "--weights", float_head, "--length", "6")
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--factors", "3"), "--factors 3 is of products on real Mamba"),
+        (("--arch", "mamba", "--form", "three-block"), "--form three-block is a circuit on the polynomial S6"),
+    ],
+)
+def test_an_option_of_the_other_architecture_is_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        CliRunner().invoke(app, ["polynomial", "x1*x2", *options], catch_exceptions=False)

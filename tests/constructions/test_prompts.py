@@ -131,6 +131,9 @@ def test_a_chain_that_was_begun_otherwise_is_refused(prompt: str, said: str, tmp
     artifact.save(build(CoinChange(amount=4, coins="1,3")), {}, tmp_path / "c")
     writer = Writer(tmp_path / "c")
     assert writer.write(["4 ; 0 1 2"])[0].text == "1 2 ."
+    ended = "4 ; 0 1 2 1 2 ."
+    for further in ("", " ."):  # the language has the end again behind the end, and so does the model
+        assert writer.write([ended + further], 1)[0].text == "."
     with pytest.raises(ValueError, match=said):
         writer.write([prompt])
 

@@ -120,6 +120,9 @@ def test_no_layer_exceeds_the_magnitude(length, contraction):
     "changes, fragment",
     [
         ({"contraction": 1.0}, "grow"),
+        ({"contraction": -0.5}, "no absolute value"),
+        ({"contraction": float("nan")}, "^contraction is no number"),
+        ({"rho": float("nan")}, "^rho is no number"),
         ({"delta": 0}, "probability"),
         ({"margin": 0}, "positive"),
         ({"samples": 0}, "at least one"),

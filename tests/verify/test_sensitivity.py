@@ -9,9 +9,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from compiler.artifact.manifest import manifest_content
 from compiler.artifact.package import bare
 from compiler.driver import compile
 from compiler.runtime import mamba_classes
+from compiler.targets.gated_deltanet.mixer import GatedDeltaNet
+from compiler.targets.mamba_delta_t.mixer import MambaDeltaT
 from compiler.targets.s4d.mixer import S4DMixer
 from constructions.command.sensitivity import _foreign
 from constructions.selectivity.induction_heads import InductionHeads
@@ -150,6 +153,9 @@ def test_a_latch_never_forgets_what_it_kept():
 def test_other_layers_are_refused():
     with pytest.raises(ValueError, match="no Mamba, Mamba-2 or S4D"):
         sensitivity(torch.nn.Linear(6, 6), random_input())
+    for layer in (GatedDeltaNet(6, 2, 4, 4), MambaDeltaT(6, 12, 3)):  # Δ of a head, and of a column
+        with pytest.raises(ValueError, match=f"{type(layer).__name__} is no Mamba, Mamba-2 or S4D"):
+            sensitivity(layer, random_input())
     with pytest.raises(ValueError, match="no state"):
         sensitivity(random_mamba2(), random_input(), 0, 3)
     with pytest.raises(ValueError, match="no state"):
@@ -334,9 +340,36 @@ def test_random_layers_by_command(kind, capsys):
         (("there", "--input", "1 2"), "no config.json"),
         (("--random", "mamba2", "--channel", "32"), "there is no state (32, 0)"),
         (("--random", "mamba2", "--channel", "x"), "must be a number"),
+        (("--random", "mamba", "--seed", str(2**64)), "less than or equal to 18446744073709551615"),
+        (("--random", "mamba", "--input", "3"), "--input 3 is of a checkpoint, and --random draws one layer"),
+        (("--random", "mamba", "--block", "1"), "--block 1 is of a checkpoint"),
+        (("there", "--input", "3", "--length", "24"), "--length 24 is of a random layer, and --random is not given"),
+        (("there", "--input", "3", "--seed", "0"), "--seed 0 is of a random layer"),
     ],
 )
 def test_what_is_no_layer_is_told(arguments, message, capsys):
     assert run("sensitivity", *arguments) == 2
     said = capsys.readouterr().err.strip()
     assert message in said and "\n" not in said
+
+
+def test_a_name_of_several_channels_is_refused(tmp_path, capsys):
+    """In block 2 the letters before stand in two channels each, one behind a gate."""
+    assert run("copy", "--n", "3", "--vocab", "2", "--samples", "1", "--no-certify", "--out", str(tmp_path / "c")) == 0
+    names = [block["channels"] for block in manifest_content(tmp_path / "c")["blocks"]]
+    twice = next(name for name in names[1] if names[1].count(name) == 2)
+    once = next(name for name in names[1] if names[1].count(name) == 1 and name not in names[0])
+    asked = ["sensitivity", str(tmp_path / "c"), "--input", "x0", "--channel"]
+    places = ", ".join(str(i) for i, name in enumerate(names[1]) if name == twice)
+    said = {}
+    for name, block in ((twice, "2"), (once, "1"), ("nope", "1"), (once, "2")):
+        capsys.readouterr()
+        said[name, block] = run(*asked, name, "--block", block), capsys.readouterr().err
+    assert said[twice, "2"] == (
+        2,
+        f"--channel {twice!r}: block 2 has 2 channels of this name, {places}; give the number.\n",
+    )
+    assert said[once, "1"][0] == 2 and "; --block 2 has one." in said[once, "1"][1]
+    told = said["nope", "1"][1].partition("its channels are ")[2].rstrip(".\n").split(", ")
+    assert said["nope", "1"][0] == 2 and len(set(told)) == len(told) > 1
+    assert said[once, "2"][0] == 0

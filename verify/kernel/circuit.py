@@ -21,7 +21,7 @@ from verify.kernel.floats import Unproved, dyadic
 from verify.kernel.terms import Poly, constant
 
 ONE = Fraction(1)
-MOST_ENTRIES, MOST_LANES = 1 << 27, 1 << 20  # of all matrices of a circuit; of all its streams
+MOST_ENTRIES, MOST_LANES = 1 << 26, 1 << 20  # of all matrices of a circuit; of all its streams
 MOST_VALUES = 1 << 8  # of a number that is gone through
 _NUMBER = re.compile("-?[0-9]+(/[1-9][0-9]*)?")
 _OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
@@ -220,6 +220,8 @@ def _each(function: Callable[..., Poly], *operands: Lanes) -> Lanes:
 
 def _embed(r: Circuit, place: str, a: dict) -> Lanes:
     (table,) = r.matrices(place, [a["table"]], [_size(a["table"])[1]])
+    if len(table) != r.terms.language.tokens:
+        raise Unproved(f"{place}: a table of {len(table)} rows for {r.terms.language.tokens} letters")
     return [r.terms.of_letter(column) for column in table.T]
 
 

@@ -217,7 +217,7 @@ class Ledger:
         return self.terms.equal[one]
 
     def check_used(self) -> None:
-        """Every claim was needed."""
+        """Every claim was read somewhere."""
         idle = [fact.claim for fact in self.facts if not fact.used]
         if idle:
             raise Unused(idle)

@@ -8,10 +8,11 @@ from math import lcm
 
 import numpy as np
 
-from verify.kernel.floats import exponents
+from verify.kernel.floats import Unproved, exponents
 
 Array = np.ndarray
 _FITS = 1 << 62
+_MOST_LONG = 1 << 22  # that are gone through one by one
 
 
 def integers(numbers: Sequence[int]) -> Array:
@@ -64,6 +65,8 @@ def whole(numbers: Array) -> tuple[Array, int]:
         unit = min(0, int(exponents(numbers[numbers != 0]).min(initial=0)))
         if np.abs(numbers).max(initial=0) < 2.0 ** (62 + unit):
             return np.ldexp(numbers, -unit).astype(np.int64), 1 << -unit
+    if numbers.size > _MOST_LONG:
+        raise Unproved(f"{numbers.size} numbers that 64 bits do not hold, and the kernel reads at most {_MOST_LONG}")
     exact = [Fraction(x) for x in numbers.reshape(-1).tolist()]
     below = lcm(*(x.denominator for x in exact))
     return integers([int(x * below) for x in exact]).reshape(numbers.shape), below
@@ -94,4 +97,6 @@ def matmul(a: Array, b: Array) -> Array:
     most = size(a) * size(b) * a.shape[1] if a.dtype == b.dtype == np.int64 and a.size and b.size else _FITS
     if most < 1 << 53:
         return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+    if most >= _FITS and a.shape[0] * b.size > 1 << 26:
+        raise Unproved(f"products of {a.shape[0]} × {b.size} numbers that 64 bits do not hold")
     return a @ b if most < _FITS else a.astype(object).dot(b.astype(object))

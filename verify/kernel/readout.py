@@ -48,6 +48,8 @@ def check_leads(head: Array, codes: Array, right: Array, low: int = 1, others: i
     for first in range(0, len(right), step):
         v = right[first : first + step]
         scores = exact.matmul(head, codes[:, first : first + step])
+        if scores.dtype == object and len(head) * len(right) * len(codes) > _MOST >> 10:
+            raise Unproved("scores of more than 64 bits, more than the kernel goes through")
         top, bottom = np.maximum(top, scores.max(axis=1)), np.minimum(bottom, scores.min(axis=1))
         own = scores[v, np.arange(len(v))]
         scores[v, np.arange(len(v))] = scores.min()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,13 +22,28 @@ def search(directory: Path) -> tuple[Proof, list[Claim]]:
         return search_of(read(directory))
 
 
+class _Read(list[Claim]):
+    """Claims, and how many of them were read."""
+
+    reached = 0
+
+    def __iter__(self) -> Iterator[Claim]:
+        for self.reached, claim in enumerate(super().__iter__(), start=1):
+            yield claim
+
+
 def needed(checkpoint: Checkpoint, claims: list[Claim]) -> tuple[Proof, list[Claim]]:
-    """The proof without the claims that turn out to be used nowhere: a search reads facts that a proof does not."""
+    """The proof without the claims that turn out to be used nowhere: a search reads facts that a proof does not. Where
+    one of them is gone, another may say no more than was claimed before it: that one goes, too.
+    """
     while True:
+        read = _Read(claims)
         try:
-            return prove(checkpoint, claims), claims
+            return prove(checkpoint, read), claims
         except Unused as idle:
             claims = without(claims, idle)
+        except Refused:
+            claims = claims[: read.reached - 1] + claims[read.reached :]
 
 
 def without(claims: list[Claim], idle: Unused) -> list[Claim]:

@@ -72,7 +72,8 @@ class Search:
                 yield ["asks", [list(step) for step in path]]
         if place.startswith("the answers") and self._new(place):
             states = set[int]().union(*map(self._states_of, subjects))
-            wide = {a for a in states if np.subtract(*self.terms.atom_range(a)[::-1]) > _MOST_FOLLOWED}
+            sizes = {a: hi - lo for a in states for lo, hi in [self.terms.atom_range(a)]}
+            wide = {a for a in states if sizes[a] > _MOST_FOLLOWED}
             yield ["answers", *self._names((states - wide, wide))]
         if place == "the rules":
             yield from self._rules(subjects)

@@ -20,7 +20,12 @@ class Recorded(Task):
         """promised: whether the promise speaks of sequences that begin so."""
         self.path = path
         self.inputs, self.labels = read_arrays(path, ("inputs", "labels"), f"--data {path}")
-        if self.inputs.ndim != 2 or self.inputs.shape != self.labels.shape or not self.inputs.size:
+        if self.inputs.ndim == 2 and self.inputs.shape == self.labels.shape and not self.inputs.size:
+            raise ValueError(
+                f"--data {path}: inputs and labels of shape {self.inputs.shape} are empty, and at least one "
+                "sequence of one token is needed"
+            )
+        if self.inputs.ndim != 2 or self.inputs.shape != self.labels.shape:
             raise ValueError(
                 f"--data {path}: inputs of shape {self.inputs.shape} and labels of shape {self.labels.shape} must have "
                 "one common shape (sequences, length)"

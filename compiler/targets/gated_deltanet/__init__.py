@@ -118,6 +118,17 @@ class GatedDeltaNet(Target):
             found[head.channels] = number * module.headdim + head.values
         return found
 
+    def held(self, block, module, state):
+        """A head keeps its columns as rows of keys, and nothing in the columns of other heads."""
+        from compiler.targets.gated_deltanet.heads import heads_of
+
+        found = state.new_zeros(len(block.channels.names), block.d_state)
+        for number, head in enumerate(heads_of(block, module.headdim)):
+            if head.beta:
+                rows = state[number, : len(head.columns)]
+                found[np.ix_(head.channels, head.columns)] = rows[:, head.values].T
+        return found
+
     def state_entries(self, block):
         """Rows of keys that are written, times the channels that they keep."""
         channels, columns = block.channels, block.columns

@@ -62,7 +62,8 @@ class Named:
         found = self.found(problem)
         if not self.own:
             return score(problem, found)
-        return run_own(f"--method {self.name}: what it returned cannot be scored", score, problem, found)
+        what = f"--method {self.name}: what it returned cannot be scored"
+        return run_own(what, score, problem, found, file=self.name.rpartition(":")[0])  # no line of ours
 
 
 def found_by(name: str, problem: Problem) -> Found:

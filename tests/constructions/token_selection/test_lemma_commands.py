@@ -1,6 +1,7 @@
 """The commands of paper D's lemmas and rates, and their pictures."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,8 @@ def test_a_selection_that_is_wrong_is_said_to_be(monkeypatch: pytest.MonkeyPatch
         (["--error", "1.5"], "error = 1.5"),
         (["--keys", "3", "--tokens", "5", "--values", "1", "--error", "0.000001"], "tried and works is 0.0001"),
         (["--keys", "2", "--tokens", "2", "--error", "1e-12"], "error = 1e-12 is lost in the rounding of float64"),
-        (["--keys", "64", "--values", "16"], "--keys 64 with --values 16 takes"),
+        (["--error", "1e-300"], "error = 1e-300 is lost in the rounding of float64"),
+        (["--keys", "64", "--values", "16"], "keys = 64, tokens = 8, values = 16 and error = 0.01 take 9,062 channels"),
         (["--plot", "a.txt"], "a.txt"),
         (["--plot", ""], "--plot is empty"),
     ],
@@ -47,6 +49,31 @@ def test_a_selection_that_is_wrong_is_said_to_be(monkeypatch: pytest.MonkeyPatch
 def test_selections_that_are_refused(arguments, sentence) -> None:
     refused = run("soft-selection", *arguments)
     assert isinstance(refused.exception, ValueError) and sentence in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"error": 1e-300},
+        {"error": 1e-12},
+        {"keys": 64, "values": 16},
+        {"keys": 64, "tokens": 4096, "values": 16, "error": 1e-3},
+        {"keys": 64, "tokens": 4096, "values": 16, "error": 0.9},
+        {"keys": 64, "error": 1e-9},
+    ],
+)
+def test_what_a_refused_selection_is_told_works(sizes) -> None:
+    """0.1 was named for 64 keys, and refused for its channels."""
+    with pytest.raises(ValueError) as refused:
+        soft_selection.angles(**sizes)
+    pattern = r"(error|values|tokens|keys)( that is tried and works is| =) ([\d.e-]+)( works)?\.$"
+    named = re.search(pattern, str(refused.value))
+    if named is None:
+        assert str(refused.value).endswith("; 8 keys, 8 tokens, 2 values and an error of 0.01 do.")
+        sizes = {"keys": 8, "tokens": 8, "values": 2, "error": 0.01}
+    else:
+        sizes = sizes | {named[1]: float(named[3]) if named[1] == "error" else int(named[3])}
+    assert soft_selection.angles(**sizes).made.channels <= soft_selection.MOST_CHANNELS + 1
 
 
 def test_the_tables_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

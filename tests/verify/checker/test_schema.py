@@ -83,7 +83,21 @@ EDITS = {
         lambda c: next(s for s in c["streams"] if s["operation"] == "Shift")["type"].update(n=5),
         "lanes, by its type",
     ),
-    "a taller matrix": (CIRCUIT, lambda c: _grow(_first(c["streams"], "rows"), 0), "a matrix of circuit.json has"),
+    "a taller matrix": (
+        CIRCUIT,
+        lambda c: _grow(_first(c["streams"][::-1], "rows"), 0),
+        "a matrix of circuit.json has",
+    ),
+    "a table of one row": (  # once for all letters in one reading, and for the first one alone in the other
+        CIRCUIT,
+        lambda c: _first(c["streams"], "table")["table"].update(shape=[1, 4], rows=[[]]),
+        "has a table of 1 rows for 6 letters",
+    ),
+    "a table of no shape": (
+        CIRCUIT,
+        lambda c: _first(c["streams"], "table").update(table={"diagonal": 1, "size": 4}),
+        "has a table of 4 rows for 6 letters",
+    ),
     "a wider matrix": (
         CIRCUIT,
         lambda c: _grow(_first(c["streams"][::-1], "rows"), 1),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.verify.kernel.small import copied, only_new, searched
 from verify.kernel import circuit as circuits
-from verify.kernel import claims, situations
+from verify.kernel import claims, exact, situations
 from verify.kernel.cases import Grid
 from verify.kernel.certificate import prove
 from verify.kernel.circuit import Circuit
@@ -21,6 +21,7 @@ from verify.kernel.files import read, read_json
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language, parse
 from verify.kernel.machines import Machine, beside
+from verify.kernel.readout import check_leads
 from verify.kernel.situations import Situations
 from verify.kernel.terms import Terms, constant
 from verify.prover.prove import search_of
@@ -58,6 +59,10 @@ ASKED: dict[str, tuple[tuple[str, dict], str]] = {
     "a kind of integers": (linear(counted([1], "fi,)O")), "'fi,\\)O' bytes, expected 1, 2, 4 or 8"),
     "a row of many entries": (linear(counted([4 * 10**8])), "more entries than there are"),
     "a row of fewer than none": (linear(counted([-1])), "more entries than there are"),
+    "a table of one row": (
+        ("Embed", {"table": {"shape": [1, 1], "rows": [[[0, 1]]]}}),
+        "a table of 1 rows for 2 letters",
+    ),
     "a matrix of another size": (linear({"size": 8192, "diagonal": 1}), "different sizes"),
 }
 
@@ -65,7 +70,7 @@ ASKED: dict[str, tuple[tuple[str, dict], str]] = {
 @pytest.mark.parametrize("name", ASKED)
 def test_what_a_stream_may_ask(name: str):
     (operation, attributes), words = ASKED[name]
-    inputs = [] if operation == "Constant" else [0]
+    inputs = [] if operation in ("Constant", "Embed") else [0]
     streams = [ONE, {"operation": operation, "attributes": attributes, "inputs": inputs}, ONE]
     with pytest.raises(Unproved, match=words):
         Circuit(Ledger(Terms(ALL), only_new), {"streams": streams, "output": 2})
@@ -80,6 +85,21 @@ def test_matrices_and_lanes_are_counted_together(limit: str, words: str, monkeyp
     monkeypatch.setattr(circuits, limit, 3)
     with pytest.raises(Unproved, match=words):
         read_all()
+
+
+def test_numbers_of_more_than_64_bits_are_few(monkeypatch: pytest.MonkeyPatch):
+    """Each is a number of Python's: of 50 million, a file of 135 kB made 6 GB."""
+    wide = np.array([[2.0**100, 2.0**-20], [0.0, 1.0]])
+    found, below = exact.whole(wide)
+    assert below == 1 << 20 and found.dtype == object
+    assert exact.matmul(found, found)[0, 0] == 1 << 240
+    monkeypatch.setattr(exact, "_MOST_LONG", 3)
+    with pytest.raises(Unproved, match="4 numbers that 64 bits do not hold"):
+        exact.whole(wide)
+    with pytest.raises(Unproved, match="products of 8192 × 8193 numbers"):
+        exact.matmul(np.full((8192, 1), 1 << 70), np.full((1, 8193), 1))
+    with pytest.raises(Unproved, match="scores of more than 64 bits"):
+        check_leads(np.full((1 << 14, 2), 1 << 70), np.full((2, 1 << 12), 1), np.arange(1 << 12))
 
 
 def test_what_is_seen_too_far_back_makes_no_cases():

@@ -80,3 +80,11 @@ def test_a_lead_is_shown_to_be_less_than_what_a_rule_adds_by_a_long_walk(tmp_pat
     for other in (weight // 2, 2 * weight):
         with pytest.raises((Unproved, Refused)):
             replay(directory, [*claims[:place], ["weight", other], *claims[place + 1 :]])
+
+
+def test_a_claim_that_says_no_more_without_another_one_goes_with_it(tmp_path):
+    """Of three claims on one number the second is read nowhere, and the third is closer than the second alone."""
+    circuit = next(case.build for case in CASES if case.name == "climbed")
+    directory = write(tmp_path / "climbed", circuit(), "mamba2", "bfloat16")
+    claims = search_of(read(directory))[1]
+    assert replay(directory, claims).claims == len(claims)

@@ -14,6 +14,8 @@ from compiler.language.arguments import shown
 from verify.arguments import run_own
 from verify.tasks.chain import Solver
 
+MOST_TRIED = 1 << 16  # values, before advice on all of them
+
 
 class TableSolver(Solver):
     """problem: has name, letters, inputs, cells, reads, needs, missing, blank, answer and plain(cell, letters,
@@ -27,6 +29,18 @@ class TableSolver(Solver):
         self.rank = {name: i for i, name in enumerate(problem.letters)}
 
     def chain(self, prompt: Sequence[str]) -> list[str]:
+        values = self._values(prompt)
+        outside = next(((what, value) for what, value in values if not 0 <= value <= self.problem.largest), None)
+        if outside is not None:
+            what, value = outside
+            reach = f"values are declared to be 0 to {self.problem.largest}"
+            raise ValueError(
+                f"{self.name}: the value of {what} can be {shown(value)}, and {reach}; {self._advice(values)}"
+            )
+        return [*(str(value) for _, value in values), "."]
+
+    def _values(self, prompt: Sequence[str]) -> list[tuple[str, int]]:
+        """What the chain writes: the name of each value, and the value, whether it is declared or not."""
         problem = self.problem
         words = [[self.rank[name] for name in part.split()] for part in " ".join(prompt).removesuffix(";").split("|")]
         n = tuple(map(len, words))
@@ -37,27 +51,34 @@ class TableSolver(Solver):
             letters = [words[w][i] if 0 <= i < len(words[w]) else problem.blank for w, i in reads]
             values = [table.get(other, problem.missing) for other in needs]
             found = run_own(f"{self.name}: plain of cell {cell}", problem.plain, (*front, *cell), letters, values)
-            table[cell] = self._in_range(f"cell {cell}", found)
-        return [*map(str, [*table.values(), *self._answer(n, table)]), "."]
+            table[cell] = self._integer(f"cell {cell}", found)
+        return [*((f"cell {cell}", value) for cell, value in table.items()), *self._answer(n, table)]
 
-    def _answer(self, n: tuple[int, ...], table: dict) -> list[int]:
-        answer = self.problem.answer
+    def _answer(self, n: tuple[int, ...], table: dict) -> list[tuple[str, int]]:
+        answer, what = self.problem.answer, "the answer"
         if isinstance(answer, str):
-            return {"last": [], "max": [max(table.values())], "min": [min(table.values())]}[answer]
+            return {"last": [], "max": [(what, max(table.values()))], "min": [(what, min(table.values()))]}[answer]
         if answer.plain is None:
             raise ValueError(f"{self.name}: the answer's plain is None, and one on integers is needed to verify it")
         cells = answer.cells(n) if callable(answer.cells) else answer.cells
         values = [table.get(cell, self.problem.missing) for cell in cells]
-        return [self._in_range("the answer", run_own(f"{self.name}: plain of the answer", answer.plain, values))]
+        found = run_own(f"{self.name}: plain of the answer", answer.plain, values)
+        return [(what, self._integer(what, found))]
 
-    def _in_range(self, what: str, value: int) -> int:
+    def _integer(self, what: str, value: int) -> int:
         if not isinstance(value, int | np.integer):
             raise ValueError(f"{self.name}: plain gives {shown(value)} for {what}, and an integer is needed")
-        if not 0 <= value <= self.problem.largest:
-            reach = f"values are declared to be 0 to {self.problem.largest}"
-            advice = f"declare largest = {shown(value)} or more" if value > 0 else f"add {shown(-value)} to every value"
-            raise ValueError(f"{self.name}: the value of {what} can be {shown(value)}, and {reach}; {advice}")
         return int(value)
+
+    def _advice(self, values: list[tuple[str, int]]) -> str:
+        """What holds the values of all prompts, where they are few; what those of this one need, where not."""
+        few = self.count() * len(values) <= MOST_TRIED
+        tried = (value for each in map(self._values, self.prompts()) for _, value in each) if few else ()
+        found = [*(value for _, value in values), *tried]
+        least = "" if few else "at least "
+        if min(found) < 0:
+            return f"add {least}{shown(-min(found))} to every value"
+        return f"declare largest = {shown(max(found))}" if few else f"largest must be {least}{shown(max(found))}"
 
     def _sizes(self) -> list[tuple[int, ...]]:
         return list(product(*(given if isinstance(given, range) else (given,) for given in self.problem.inputs)))
