@@ -8,7 +8,7 @@ from typing import Any
 from conformance.cases.crossed import DTYPES, Option, options_of, varied
 from conformance.cases.fitted import Size, plain, size_of, usual
 from conformance.features import OF_ARGUMENTS, features
-from conformance.kernel import OFFSETS, STATE_IN, Kernel
+from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, Kernel
 from conformance.loader import Case
 
 Runs = Callable[[Case], bool]
@@ -22,6 +22,20 @@ _ARGUMENTS = {
     "gate": ("norm_before_gate",),
 }
 _NO_ARGUMENTS = ("dtype", "batch", "views", "taps")
+_FIRST: dict[Option, str] = {
+    ("dtype", "float32"): "float32",
+    ("batch", 1): "one row",
+    ("groups", 1): "one group",
+    ("views", False): "dense operands",
+    ("taps", 4): "4 taps",
+    ("activation", None): "no activation",
+    ("gate", "before"): "the gate before the norm",
+    ("start", "nothing"): "neither a state nor documents",
+    **{(name, False): f"no {name}" for name in ("D", "z", "bias", "softplus")},
+    ("limit", None): "no limits of Δ",
+    ("normed", False): "no norm of q and k",
+}
+"""What most cases have, which a kernel may refuse none the less."""
 _WORDS: dict[Option, str] = {
     ("batch", 2): "several rows",
     ("groups", 2): "several groups",
@@ -57,16 +71,41 @@ def not_run(kernel: Kernel, op: str, ran: Sequence[Case]) -> list[Option]:
 
 def never_asked(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> tuple[str, ...]:
     """What a kernel may do and some of all cases have, though none of those that it ran, in words."""
-    taken = {words for name, words in OF_ARGUMENTS.items() if name in kernel.accepts}
-    having = {words for case in ran for words in features(case).keys() & taken}
-    of_arguments = sorted({words for case in there for words in features(case).keys() & taken} - having)
-    known = {option for case in there for option in options_of(case)}
-    others = [option for op in kernel.operations() for option in not_run(kernel, op, ran) if option in known]
-    others = [option for option in others if not any(option in options_of(case) for case in ran)]
+    having = {words for case in ran for words in _given(kernel, case)}
+    of_arguments = sorted({words for case in there for words in _given(kernel, case)} - having)
+    known = {option for case in there for option in _options(case)}
+    met = {option for case in ran for option in _options(case)}
+    varying = {name for op in kernel.operations() for name, _ in varied(op)}
+    first = [option for option in _FIRST if option[0] in varying]
+    others = [*first, *(option for op in kernel.operations() for option in not_run(kernel, op, ran))]
+    others = [option for option in others if option in known - met and _has_arguments(kernel, option)]
     return (*of_arguments, *dict.fromkeys(words for option in others if (words := _in_words(option))))
 
 
+def _given(kernel: Kernel, case: Case) -> set[str]:
+    """What of a case goes into arguments that a kernel has, each for itself, in words."""
+    found = {*features(case)} & {words for name, words in OF_ARGUMENTS.items() if name in kernel.accepts}
+    packed = not kernel.is_step and "seq_idx" in case.inputs and len(case.inputs["seq_idx"]) == 1
+    if packed and {OFFSETS, "seq_idx"} <= kernel.accepts:  # both are given, if there is one row
+        found.add(OFFSETS)
+        if OFFSET_STATES in kernel.accepts and {"last_state", "document_states"} & case.expected.keys():
+            found.add(OFFSET_STATES)
+    return found
+
+
+def _options(case: Case) -> frozenset[Option]:
+    """Which side of a norm its gate is on, only where there is one."""
+    found = options_of(case)
+    return found if "z" in case.inputs else frozenset(option for option in found if option[0] != "gate")
+
+
+def _has_arguments(kernel: Kernel, option: Option) -> bool:
+    return any(takes(kernel, op, option) for op in kernel.operations())
+
+
 def _in_words(option: Option) -> str:
+    if option in _FIRST:
+        return _FIRST[option]
     name, value = option
     said = {"dtype": f"{value}", "taps": f"{value} taps", "activation": f"activation {value!r}"}
     return said.get(name) or _WORDS.get(option, "")

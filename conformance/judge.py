@@ -12,9 +12,9 @@ from torch import Tensor
 from conformance.asked import Runs, fitting, not_run, takes, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
-from conformance.cases.crossed import LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS, crossed_cases, options_of, varied
 from conformance.cases.each_state import of_each_document
-from conformance.cases.fitted import fitted_cases
+from conformance.cases.fitted import fitted_cases, plain
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.cases.states import AFTER_A_STATE
@@ -22,7 +22,8 @@ from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
 from conformance.interrupt import interrupted
-from conformance.kernel import STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
+from conformance.kernel import OFFSETS, STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
+from conformance.keywords import looked_into
 from conformance.loader import Case, ends_of_documents
 from conformance.stages import STAGES
 
@@ -80,7 +81,7 @@ class Why:
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
-    kernel, *both = forms(kernel)
+    kernel, *both = forms(looked_into(kernel))
     found: list[Ran] = []
     basic = [case for op in kernel.operations() for case in cases(op, full)]
     for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
@@ -88,7 +89,8 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
             found.append(ran)
             yield ran
     for op in kernel.operations():
-        lacking = untaken(op, [each for each in found if each.case.op == op])
+        of_op = [each for each in found if each.case.op == op]
+        lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
         lengths = STEPS if kernel.is_step else LENGTHS
         for crossing in (crossed_cases, ordinary_cases, layer_cases):
             for case in crossing(op, lacking, lengths):
@@ -97,6 +99,20 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
                     yield ran
         for case in _fitted(kernel, op, [each.case for each in found if each.finding.status in _RAN]):
             yield from _run(kernel, case, bool(both))
+
+
+def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
+    """The sizes of a chunk that a kernel says it does not take: the rest is crossed at those that it takes."""
+    ran = [each.case for each in found if each.finding.status in _RAN and "chunk_size" in each.case.options]
+    if "chunk_size" not in kernel.accepts or not ran or not (size := fitting(kernel, op, ran, _runs(kernel))):
+        return frozenset()
+    unseen = {*CHUNK_SIZES} - {case.options["chunk_size"] for case in ran}
+    tried = {chunk: [plain(op, (size[0], length, chunk)) for length in (size[1], 2 * chunk)] for chunk in unseen}
+    return frozenset(
+        ("chunk", chunk)
+        for chunk, asked in tried.items()
+        if all(judged(kernel, case).status == "skipped" for case in asked)
+    )
 
 
 _RAN = ("passed", "failed")
@@ -219,7 +235,7 @@ def run(kernel: Kernel, case: Case) -> Ran:
             return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))
         return Ran(case, replace(finding, status="passed"), results)
     (row, position), says = _first(case, wrong, results)
-    where = near(case, position, row, unknown=frozenset({"chunk"} if "chunk_size" not in kernel.accepts else ()))
+    where = near(case, position, row, _unknown_borders(kernel, case))
     finding = replace(finding, says=says, position=position, near="" if "document_states" in says else where)
     return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
 
@@ -258,6 +274,12 @@ def _values(case: Case, name: str, at: tuple[int, ...], result: Tensor) -> str:
     else:
         wanted = shown(right[at].float().to(torch.float32 if result.dtype == torch.float64 else result.dtype))
     return f"{name}{list(at)} is {shown(result[at])}, not {wanted}"
+
+
+def _unknown_borders(kernel: Kernel, case: Case) -> frozenset[str]:
+    """Chunks of its own, or that may begin anew with each document, which is told by where it begins."""
+    unknown = "chunk_size" not in kernel.accepts or ("seq_idx" in case.inputs and OFFSETS in kernel.accepts)
+    return frozenset({"chunk"} if unknown else ())
 
 
 def near(case: Case, position: int | None, row: int = 0, unknown: frozenset[str] = frozenset()) -> str:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -58,9 +58,17 @@ _OPTIONAL = (
     "activation",
 )
 _FLAGS = ("delta_softplus", "dt_softplus", "use_qk_l2norm_in_kernel", OFFSET_STATES, *STATE_OUT)
-_ABSENT = {**dict.fromkeys(_OPTIONAL), **dict.fromkeys(_FLAGS, False)}
+ABSENT = {**dict.fromkeys(_OPTIONAL), **dict.fromkeys(_FLAGS, False)}
 """What stands for an operand or an option that a case lacks, where a kernel has no default for it."""
 TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
+
+
+@dataclass(frozen=True)
+class Given:
+    """An operand that was given in a call, and a copy of it as it was."""
+
+    operand: Tensor
+    before: Tensor
 
 
 class Lacks(Exception):
@@ -80,6 +88,8 @@ class Kernel:
         alone, a case of the scan is one of heads whose channels have steps and decays of their own.
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
     device: where the operands are put; results are brought back.
+    keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
+    earlier: the operands of the call before, which a later call may not write to either.
     states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
         each document. `conformance.documents.told` tries both.
     """
@@ -90,6 +100,8 @@ class Kernel:
     accepts: frozenset[str]
     device: str = "cpu"
     states: Literal["one", "each"] = "one"
+    keywords: Literal["none", "unknown", "any"] = "none"
+    earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
 
     def operations(self) -> tuple[str, ...]:
         """The operations whose cases it is run on."""
@@ -129,14 +141,14 @@ class Kernel:
             del options["group_size"]  # one group, as where none is named
         # A limit, a document or a size is not to be left out in silence; a default may be.
         self._check_accepted({*inputs, *(key for key, value in options.items() if value not in (None, False))})
-        known = {name: value for name, value in options.items() if name in self.accepts}
+        known = {name: value for name, value in options.items() if name in self.accepts or self.keywords == "any"}
         if "dt_limit" in known:
             known["dt_limit"] = tuple(known["dt_limit"])
         flags = {name: True for name in STATE_OUT if asked and name in self.accepts}
         if asked and OFFSETS in inputs and OFFSET_STATES in self.accepts:
             flags[OFFSET_STATES] = True
         given = laid_out(self.op, case, inputs)
-        with _untouched(given):
+        with _untouched(given, self.earlier):
             found = self.call(**given, **known, **flags)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
@@ -151,6 +163,9 @@ class Kernel:
     def _check_accepted(self, names: Collection[str]) -> None:
         """Raises Lacks with all that it lacks; the size of a chunk changes no result."""
         if lacking := sorted({*names} - self.accepts - {"chunk_size"}):
+            if self.keywords != "none":
+                names_no = ", ".join(f"no {name}" for name in lacking)
+                raise Lacks(f"it names {names_no}, and what its ** takes is not looked into")
             raise Lacks("it takes " + ", ".join(f"no {name}" for name in lacking))
 
     def _with_offsets(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -207,10 +222,11 @@ class Kernel:
             self._check_accepted(
                 [name for name, value in arguments.items() if value is not None and value is not False]
             )
-            given = laid_out("step", case, {k: value for k, value in arguments.items() if k in self.accepts})
+            known = {*self.accepts, *(["dt_softplus"] if self.keywords == "any" else [])}
+            given = laid_out("step", case, {k: value for k, value in arguments.items() if k in known})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
             by_name = {"state": state} if "state" in self.accepts else {}
-            with _untouched(given), _in_place(state):
+            with _untouched(given, self.earlier), _in_place(state):
                 y = self.call(**by_name, **given) if by_name else self.call(state, **given)
             ys.append(_kept(y))
         y = _joined(torch.stack, ys, axis)
@@ -272,13 +288,21 @@ def _with_room(states: Tensor, documents: int) -> Tensor:
 
 
 @contextmanager
-def _untouched(given: Mapping[str, Any]) -> Iterator[None]:
-    """Raises Misbehaved where a tensor, or what it is a view of, is not at the end what it was at the beginning."""
+def _untouched(given: Mapping[str, Any], earlier: dict[str, Given]) -> Iterator[None]:
+    """Raises Misbehaved where a tensor, or what it is a view of, is not at the end what it was at the beginning; or one
+    of the call before, in whose place those of this one are kept.
+    """
+    last = {**earlier}
+    earlier.clear()
     tensors = {name: m for name, m in given.items() if isinstance(m, Tensor)}
     before = {name: m.clone() for name, m in tensors.items()}
     around = {id(base): bits(base).clone() for m in tensors.values() if (base := m._base) is not None}
     yield
+    if changed := [name for name, each in last.items() if not _is_same(each.before, each.operand)]:
+        raise Misbehaved(f"it writes into an operand of the call before, {', '.join(changed)}")
+    earlier |= {name: Given(given[name], m) for name, m in before.items() if given[name].shape == m.shape}
     if changed := [name for name, m in before.items() if not _is_same(m, given[name])]:
+        earlier.clear()
         raise Misbehaved(f"it writes into its operand {', '.join(changed)}")
     viewed = {name: m._base for name, m in tensors.items() if m._base is not None}
     if changed := [name for name, base in viewed.items() if not _holds(base, around[id(base)])]:
@@ -372,10 +396,12 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     accepts = frozenset(parameters)
     by_place = [each for each in parameters.values() if each.kind is each.POSITIONAL_ONLY]
     call = _by_place(function, by_place) if by_place else function
-    absent = {each.name: _ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
+    absent = {each.name: ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
     if absent:
         call = _with_absent(call, absent)
-    return Kernel(name, op or _certain(name, _operation(name, accepts), parameters.values()), call, accepts, device)
+    op = op or _certain(name, _operation(name, accepts), parameters.values())
+    open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none")
 
 
 _STATES = {"state", "states", "ssm_state", "conv_state", "h", "h0", "hidden", "s", "S", "cache", "prev", "out_state"}
@@ -412,7 +438,7 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 def _is_asked_for(parameter: inspect.Parameter) -> bool:
     """Whether it has no default, and stands for what a case may lack."""
-    return parameter.default is parameter.empty and parameter.name in _ABSENT
+    return parameter.default is parameter.empty and parameter.name in ABSENT
 
 
 def _with_absent(function: Callable[..., Any], absent: Mapping[str, Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
+from conformance.keywords import looked_into
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
 from conformance.models.judge import judge_model
@@ -93,6 +94,7 @@ class Tested:
 
 def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     """A kernel on the exact cases, then on random ones; what is said of why it is wrong is said of all of them."""
+    kernel = looked_into(kernel)
     exact = list(trial(kernel, full))
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _UNLIMITED = 1 << 60
-_BYTES_OF_PARAMETER = 8  # of memory to build, check and save it, as measured: 1.7 times its four, and a margin
+BYTES_OF_PARAMETER = 8  # of memory to build, check and save it, as measured: 1.7 times its four, and a margin
 
 
 def too_large(parameters: int, free: int | None, said: str = "has") -> str | None:
@@ -13,7 +13,7 @@ def too_large(parameters: int, free: int | None, said: str = "has") -> str | Non
 
     said: how sure the number is, such as "would have at least".
     """
-    needed = _BYTES_OF_PARAMETER * parameters
+    needed = BYTES_OF_PARAMETER * parameters
     if free is None or needed <= free:
         return None
     return (

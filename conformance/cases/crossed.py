@@ -24,6 +24,8 @@ from conformance.cases.equal import equal_sizes
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
+CHUNK_SIZES = (64, 16, 128, 256, 32, 8)
+"""All that are crossed, of a kernel that is told the size of a chunk."""
 _CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chunks are its own
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
 DELTA_LENGTHS = (1, 15, 16, 17, 63, 64, 65, 128, 129)  # whose equations take longer
@@ -86,12 +88,17 @@ def equal_rows(
     sizes = equal_sizes(op, max(lengths), without)
     options = {name: values for name, values in factors_of(op, lengths).items() if sizes and name not in sizes[0]}
     for row in rows_without(options | {"equal": range(len(sizes))}, without, LAYER_STRENGTH) if sizes else ():
-        yield {**{k: v for k, v in row.items() if k != "equal"}, **sizes[row["equal"]]}
+        found = {**{k: v for k, v in row.items() if k != "equal"}, **sizes[row["equal"]]}
+        if ("chunk", found.get("chunk")) in without:
+            found["chunk"] = rows_without({"chunk": [found["chunk"]]}, without, 1)[0]["chunk"]
+        yield found
 
 
 def rows_without(factors: Factors, without: frozenset[Option], strength: int = STRENGTH) -> list[dict[str, Any]]:
     """Rows in which any so many of the factors meet, without values that a kernel does not take."""
     kept = {name: [v for v in values if _option(name, v) not in without] for name, values in factors.items()}
+    if "chunk" in kept and not kept["chunk"]:  # at a size that it takes
+        kept["chunk"] = [size for size in CHUNK_SIZES if ("chunk", size) not in without][:1] or [*factors["chunk"]]
     return covering(kept, strength) if kept else []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -123,12 +123,15 @@ def case(
 
 
 def _borders(inputs: Mapping[str, Tensor], options: Mapping[str, Any], length: int) -> dict[str, list[int]]:
-    """Where pieces, the documents of row 0 and chunks meet."""
+    """Where pieces, the documents of row 0 and chunks meet; chunks begin anew with each piece."""
     numbers, chunk = inputs.get("seq_idx"), options.get("chunk_size")
+    ends = [0, *options.get("cuts", []), length]
     found = {
         "cut": [*options.get("cuts", [])],
         "document": [] if numbers is None else ends_of_documents(numbers[0])[:-1],
-        "chunk": [*range(chunk, length, chunk)] if chunk else [],
+        "chunk": [place for start, stop in pairwise(ends) for place in range(start + chunk, stop, chunk)]
+        if chunk
+        else [],
     }
     return {what: places for what, places in found.items() if places}
 

@@ -13,13 +13,17 @@ from torch import Tensor
 from conformance import exact
 from conformance.cases import cases
 from conformance.cases.companion import companion_cases
+from conformance.cases.crossed import crossed_cases
 from conformance.entries import described
 from conformance.faults.catalogue import FUNCTIONS
-from conformance.faults.small import conv
-from conformance.judge import Finding, judge, judged, trial, why
+from conformance.faults.catalogue import kernel as ours
+from conformance.faults.delta import delta_rule
+from conformance.faults.small import conv, norm
+from conformance.judge import Finding, _unknown_borders, chunks_refused, judge, judged, run, trial, why
 from conformance.kernel import SIGNATURES, Kernel, kernel
+from conformance.keywords import looked_into
 from conformance.loader import Case
-from conformance.report import Tested
+from conformance.report import Tested, try_kernel
 from tests.fresh import fresh
 
 REPORT = '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="conformance" />\n'
@@ -173,3 +177,154 @@ def test_the_signal_ends_the_command(tmp_path: Path) -> None:
 def test_a_kernel_that_closes_other_descriptors_closes_no_report(as_json: bool, tmp_path: Path) -> None:
     done = command(tmp_path, "os.closerange(3, 64)", *["--json"] * as_json)
     assert done.returncode == 0 and ('"good": true' if as_json else "right: all") in done.stdout, done.stderr
+
+
+def inner(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+    return norm(x, weight, z, eps, group_size, norm_before_gate)
+
+
+def forwards(x, weight, eps, **kw):
+    return inner(x, weight, eps=eps, **kw)
+
+
+def forwards_half(x, weight, z=None, eps=1e-5, **kw):
+    return inner(x, weight, z, eps, **kw)
+
+
+def takes_all(x, weight, z=None, eps=1e-5, **kw):
+    return inner(x, weight, z, eps, norm_before_gate=kw.get("norm_before_gate", True))
+
+
+@pytest.mark.parametrize("function", [forwards, forwards_half])
+def test_what_a_kernel_hands_on_is_asked_of_it(function: Any) -> None:
+    exact_cases, random = try_kernel(kernel(function))
+    statuses = {each.status for each in (*exact_cases.findings, *random.findings)}
+    assert statuses == {"passed"} and not exact_cases.never
+
+
+def test_of_a_kernel_that_takes_any_name_nothing_is_said_that_is_not_known() -> None:
+    """And it is right, though what it has by default is another side of the gate."""
+    exact_cases, random = try_kernel(kernel(takes_all))
+    assert {each.status for each in (*exact_cases.findings, *random.findings)} == {"passed", "skipped"}
+    said = {says for says, _ in exact_cases.skipped()}
+    assert said and all("is not looked into" in says and "it takes no" not in says for says in said)
+
+
+def test_what_stands_behind_a_wrapper_and_is_not_there_is_not_asked() -> None:
+    found = looked_into(kernel(lambda x, weight, eps, **kw: norm(x, weight, None, eps, **kw), "k", "norm"))
+    assert "group_size" in found.accepts and "z" not in found.accepts and found.keywords == "none"
+
+
+def never(function: Any, cases_of: list[Case], op: str) -> tuple[str, ...]:
+    from conformance.asked import never_asked
+
+    tested = kernel(function, "k", op)
+    ran = [case for case in cases_of if judged(tested, case).status in ("passed", "failed")]
+    return never_asked(tested, cases_of, ran)
+
+
+def refusing(refused: Any) -> Any:
+    def call(x, weight, bias=None, seq_idx=None, initial_states=None, return_final_states=False, activation=None):
+        if refused(x, weight, activation):
+            raise NotImplementedError("not this")
+        found = conv(x, weight, bias, seq_idx, initial_states, activation)
+        return found if return_final_states else found[0]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (lambda x, weight, activation: x.dtype == torch.float32, "float32"),
+        (lambda x, weight, activation: weight.shape[1] == 4, "4 taps"),
+        (lambda x, weight, activation: activation is None, "no activation"),
+        (lambda x, weight, activation: len(x) == 1, "one row"),
+    ],
+)
+def test_what_most_cases_have_may_be_in_none_that_ran(refused: Any, said: str) -> None:
+    asked = [*cases("conv"), *crossed_cases("conv")]
+    assert never(refusing(refused), asked, "conv") == (said,)
+    assert never(refusing(lambda *_: False), asked, "conv") == ()
+
+
+def test_the_side_of_a_gate_counts_where_there_is_a_gate() -> None:
+    def after(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+        if z is not None and not norm_before_gate:
+            raise NotImplementedError("after the norm alone")
+        return inner(x, weight, z, eps, group_size, norm_before_gate)
+
+    assert never(after, [*cases("norm"), *crossed_cases("norm")], "norm") == ("the gate before the norm",)
+
+
+@pytest.mark.parametrize("refused", ["cu_seqlens", "return_varlen_states"])
+def test_offsets_and_their_states_count_beside_numbers_of_documents(refused: str) -> None:
+    """Of several rows the numbers alone are given, and the word for both was documents."""
+
+    def ssd(
+        x, dt, A, B, C, chunk_size, D=None, z=None, dt_bias=None, initial_states=None, seq_idx=None, cu_seqlens=None,
+        dt_softplus=False, dt_limit=(0.0, float("inf")), return_final_states=False, return_varlen_states=False,
+    ):  # fmt: skip
+        if cu_seqlens is not None if refused == "cu_seqlens" else return_varlen_states:
+            raise NotImplementedError("not yet")
+        found = FUNCTIONS["ssd"](
+            x, dt, A, B, C, chunk_size, D, z, dt_bias, dt_softplus, dt_limit, initial_states, seq_idx
+        )
+        return found[:2] if return_final_states else found[0]
+
+    rows = [case for case in crossed_cases("ssd") if "seq_idx" in case.inputs and case.inputs["x"].shape[1] < 70]
+    assert refused in never(ssd, rows, "ssd") and "documents" not in never(ssd, rows, "ssd")
+
+
+def test_options_are_crossed_at_the_one_size_of_a_chunk_that_a_kernel_takes() -> None:
+    def of_any(q, k, v, g, beta, chunk_size=64, initial_state=None, output_final_state=False):
+        found = delta_rule(q, k, v, g, beta, None, initial_state)
+        return found if output_final_state else found[0]
+
+    def of_64(q, k, v, g, beta, chunk_size=64, initial_state=None, output_final_state=False):
+        if chunk_size != 64:
+            raise NotImplementedError("chunks of 64")
+        return of_any(q, k, v, g, beta, chunk_size, initial_state, output_final_state)
+
+    tested = kernel(of_64)
+    found = [run(tested, case) for case in cases("delta_rule")]
+    refused = chunks_refused(tested, "delta_rule", found)
+    assert refused == {("chunk", size) for size in (16, 128, 256, 32, 8)}
+    again = [case for case in crossed_cases("delta_rule", refused) if case.stage == "crossing"]
+    assert {case.options["chunk_size"] for case in again} == {64} and len(again) > 100
+    assert not chunks_refused(kernel(of_any), "delta_rule", found)
+
+
+def test_chunks_begin_anew_with_each_piece() -> None:
+    """And with each document of a kernel that is told by offsets where they begin: then no border is named."""
+    for op in ("ssd", "delta_rule"):
+        of_op = [case for case in crossed_cases(op) if case.options.get("cuts")]
+        assert any("chunk" in case.borders for case in of_op)
+        for case in of_op:
+            starts = [0, *case.options["cuts"]]
+            for place in case.borders.get("chunk", []):
+                begun = max(start for start in starts if start < place)
+                assert (place - begun) % case.options["chunk_size"] == 0
+
+
+def test_no_chunk_is_named_where_a_document_may_begin_one() -> None:
+    case = next(case for case in crossed_cases("ssd") if "seq_idx" in case.inputs and len(case.inputs["x"]) == 1)
+    assert _unknown_borders(ours("ssd"), case) == (frozenset({"chunk"} if "cu_seqlens" in ours("ssd").accepts else ()))
+    with_offsets = Kernel("k", "ssd", ours("ssd").call, ours("ssd").accepts | {"cu_seqlens"})
+    assert _unknown_borders(with_offsets, case) == {"chunk"}
+
+
+def test_a_later_call_that_writes_into_operands_of_an_earlier_one_is_wrong() -> None:
+    kept: list[Tensor] = []
+
+    def late(x, weight, bias=None, activation=None):
+        y = conv(x, weight, bias, activation=activation)[0]
+        for m in kept:
+            m.fill_(7)
+        kept[:] = [x]
+        return y
+
+    tested = kernel(late)
+    first, second = list(cases("conv"))[:2]
+    assert judged(tested, first).status == "passed"
+    assert judged(tested, second).says == "it writes into an operand of the call before, x"

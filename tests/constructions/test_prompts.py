@@ -131,11 +131,15 @@ def test_a_chain_that_was_begun_otherwise_is_refused(prompt: str, said: str, tmp
     artifact.save(build(CoinChange(amount=4, coins="1,3")), {}, tmp_path / "c")
     writer = Writer(tmp_path / "c")
     assert writer.write(["4 ; 0 1 2"])[0].text == "1 2 ."
-    ended = "4 ; 0 1 2 1 2 ."
-    for further in ("", " ."):  # the language has the end again behind the end, and so does the model
-        assert writer.write([ended + further], 1)[0].text == "."
     with pytest.raises(ValueError, match=said):
         writer.write([prompt])
+
+
+def test_a_prompt_may_go_on_behind_the_end_as_the_model_does(tmp_path) -> None:
+    """The language has the end again behind the end, and so does the model: it was said to write nothing more."""
+    artifact.save(build(Copy(n=3, vocab=2)), {}, tmp_path / "copy")
+    writer = Writer(tmp_path / "copy")
+    assert [writer.write([prompt], 1)[0].text for prompt in ("x0 | x0 .", "x0 | x0 . .")] == [".", "."]
 
 
 def test_a_language_that_says_nothing_of_prompts_takes_every_beginning() -> None:

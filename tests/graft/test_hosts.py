@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
-from compiler.graft import GraftError, graft, save
+from compiler.graft import GraftError, graft, save, sizes
 from compiler.graft.hosts import read_host, tokenizer_of
 from compiler.graft.measure import host_difference
 from compiler.runtime import has_mamba_ssm
@@ -87,7 +87,8 @@ def test_a_width_that_is_no_size(width, words):
         ("mamba", {"d_model": 16}, 1 << 21, "beyond 1048576"),
     ],
 )
-def test_a_width_with_room_is_refused_by_its_own_reason_and_the_nearest_work(kind, options, width, reason):
+def test_a_width_with_room_is_refused_by_its_own_reason_and_the_nearest_work(kind, options, width, reason, monkeypatch):
+    monkeypatch.setattr(sizes, "free_bytes", lambda: None)  # as on a machine with all memory that there is
     model = delta_host(kind) if kind == "qwen" else host(kind, **options)
     with pytest.raises(GraftError, match=reason) as refused:
         graft(model, induction(), width=width)
@@ -104,6 +105,18 @@ def test_a_width_with_room_is_refused_by_its_own_reason_and_the_nearest_work(kin
     for size in range(nearest[0] + 1, nearest[1]):
         with pytest.raises(GraftError):
             graft(model, induction(), width=size)
+
+
+@pytest.mark.parametrize("width", [10**9, 1 << 16])
+def test_a_width_beyond_the_memory_is_refused_and_the_largest_works(width, monkeypatch):
+    """1,048,576 was named as possible, which takes 32 TiB."""
+    monkeypatch.setattr(sizes, "free_bytes", lambda: 1 << 26)
+    model = host("mamba", d_model=16)
+    with pytest.raises(GraftError, match=r"beyond \d+, for which there is memory; the largest width") as refused:
+        graft(model, induction(), width=width)
+    largest = int(re.findall(r"\d+", str(refused.value))[-1])
+    built = graft(model, induction(), width=largest).model
+    assert 1 << 23 < 8 * sum(p.numel() for p in built.parameters()) < 1 << 27
 
 
 def test_a_host_whose_means_are_not_exact_at_any_multiple_is_told_of_a_width():

@@ -278,6 +278,7 @@ def check_edits(directory: Path) -> None:
         ("files", told["files"] | {"../plain/config.json": ""}, "must have the hashes of"),
         ("measured", {}, "twin.json: measured"),
         ("lanes", [], "twin.json: lanes"),
+        ("steps", -1, "twin.json: steps is -1"),
         ("lanes", {name: [10**6]}, "its lanes are not those"),
         ("lanes", {name: [0, 1, 3, 4]}, "its lanes are not those"),
         ("rest", [31], "its lanes are not those"),

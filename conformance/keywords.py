@@ -1,0 +1,73 @@
+"""What a kernel takes by ** is asked of it: each name is given to it with what stands for nothing.
+
+One that hands all of it on raises TypeError for what the function behind it has no argument for. One that takes any
+name at all says nothing by that: then its ** is not looked into, and only options of which nothing is asked, such as
+`norm_before_gate=False`, go there, in case it has a default of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from conformance.cases import cases
+from conformance.cases.fitted import plain, usual
+from conformance.kernel import ABSENT, SIGNATURES, Kernel
+from conformance.loader import Case
+
+_BASIC = 12  # cases, the smallest ones; then one of each usual size
+_NONSENSE = "no_argument_of_any_kernel"
+_UNEXPECTED = re.compile(r"(?:unexpected keyword|multiple values for(?: keyword)?) argument '(\w+)'")
+
+
+def looked_into(kernel: Kernel) -> Kernel:
+    """With the names that it takes by ** among those that it accepts; as it is where it runs no case."""
+    if kernel.keywords != "unknown":
+        return kernel
+    for case in _candidates(kernel):
+        taken = _taken(kernel, case)
+        if taken is not None:
+            any_name = _NONSENSE in taken
+            accepts = kernel.accepts if any_name else kernel.accepts | taken
+            return replace(kernel, accepts=accepts, keywords="any" if any_name else "none")
+    return kernel
+
+
+def _candidates(kernel: Kernel) -> Iterator[Case]:
+    for op in kernel.operations():
+        yield from islice(cases(op), _BASIC)
+        for size in usual(op, kernel.is_step):
+            yield plain(op, size)
+
+
+def _taken(kernel: Kernel, case: Case) -> frozenset[str] | None:
+    """The names that it takes beside its own, the nonsense among them where it takes it; None where it does not run."""
+    names = {*_names(kernel.op), _NONSENSE} - kernel.accepts
+    while True:
+        try:
+            _with(kernel, names, case).run(case)
+        except TypeError as error:
+            found = _UNEXPECTED.search(str(error))
+            if not found or found[1] not in names:
+                return None
+            names.remove(found[1])
+        except Exception:
+            return None
+        else:
+            return frozenset(names)
+
+
+def _names(op: str) -> set[str]:
+    return {each.strip() for each in SIGNATURES[op if op in SIGNATURES else "step"].split(",")}
+
+
+def _with(kernel: Kernel, names: set[str], case: Case) -> Kernel:
+    """Given these names in every call: what a case has, or what stands for nothing."""
+    nothing: dict[str, Any] = {name: ABSENT.get(name) for name in names & {*ABSENT, _NONSENSE}}
+    if "dt_limit" in names:
+        nothing["dt_limit"] = (0.0, float("inf"))
+    call = lambda *places, **given: kernel.call(*places, **{**nothing, **given})
+    return replace(kernel, call=call, accepts=kernel.accepts | names, keywords="none")
