@@ -79,7 +79,7 @@ def check_circuit(circuit: dict, weights: int) -> None:
     for i, stream in enumerate(streams):
         where, name, attributes = f"circuit.json: streams[{i}]", stream["operation"], stream["attributes"]
         within(max(_sizes(attributes), default=0), LANES, where, "lanes or rows in one of its attributes")
-        listed, width = _listed(attributes), _width(stream["type"], books)
+        listed, width = _listed(attributes), width_of(stream["type"], books)
         numbers, lanes = numbers + listed, lanes + width
         widths.append(width)
         within(numbers, NUMBERS, f"{where}, with the streams before,", "numbers in its attributes")
@@ -113,7 +113,7 @@ def _shape(matrix: dict) -> tuple[int, int]:
     return (matrix["size"],) * 2 if "size" in matrix else (matrix["shape"][0], matrix["shape"][-1])
 
 
-def _width(kind: dict, books: list) -> int:
+def width_of(kind: dict, books: list) -> int:
     """The lanes that a type declares; the reader compares them with those that there are."""
     if "book" in kind:
         return _shape(books[kind["book"]])[1] if kind["book"] < len(books) else 0

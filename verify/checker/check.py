@@ -12,6 +12,7 @@ from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
 from verify.checker.formats import Rejected, at_least
 from verify.checker.meaning.compare import compare
 from verify.checker.meaning.told import inexact
+from verify.checker.operands import check_operands
 from verify.checker.schema import check_written
 from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import BY_IDS, check_text
@@ -111,6 +112,7 @@ def check(directory: str | Path) -> Verdict:
         circuit = read_json(Path(directory) / "circuit.json")
         check_written(circuit, checkpoint.manifest)
         check_circuit(circuit, (Path(directory) / WEIGHTS).stat().st_size)
+        check_operands(circuit)
         text = check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest)
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))

@@ -51,6 +51,8 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
     if stream["operation"] != "Decide":
         return None
     tokens, scores = stream["attributes"]["tokens"], reader.output(stream["inputs"][0])
+    if scores[0][0].shape[0] != reader.world.language.tokens:
+        raise Unproved("rules decide over scores of which some letters have none")
     found = [tight(reader.world, _score(scores, row)) for row in range(scores[0][0].shape[0])]
     lead = max(hi for _, hi in found) - min(found[t][0] for t in tokens)
     least = ONE

@@ -15,6 +15,14 @@ def read_number(x: int | float | str) -> Fraction:
     return Fraction(x)
 
 
+def float_of(x: int | float | str) -> float:
+    """The number as a float64; Rejected where that would round it: who reads floats would read another number."""
+    number = read_number(x)
+    if Fraction(float(number)) != number:
+        raise Rejected("circuit.json holds a number that 53 bits do not hold")
+    return float(number)
+
+
 def read_matrix(data: dict) -> Matrix:
     """The three forms in which circuit.json writes matrices; Rejected where an entry is none, or stands twice."""
     if "diagonal" in data:
@@ -34,7 +42,10 @@ def read_matrix(data: dict) -> Matrix:
     if len(counts) != shape[0]:
         raise Rejected(f"a matrix of circuit.json has {shape[0]} rows, and counts {len(counts)}")
     rows = np.repeat(np.arange(shape[0]), counts)
-    return _matrix(shape, rows, cols, np.ldexp(units.astype(float), data["exponent"]), [])
+    entries = np.ldexp(units.astype(float), data["exponent"])
+    if (np.ldexp(entries, -data["exponent"]) != units).any():
+        raise Rejected("a matrix of circuit.json holds a number that float64 does not hold")
+    return _matrix(shape, rows, cols, entries, [])
 
 
 def _matrix(shape: tuple, rows: np.ndarray, cols: np.ndarray, data: np.ndarray, exact: list[Fraction]) -> Matrix:

@@ -120,6 +120,8 @@ def _decode(r: Conditions, s: dict, x: Lanes) -> Lanes:
     dense = np.stack([t.dense() for t in tables])
     full = np.stack([words.dense_row(i) for i in range(words.shape[0])])
     norm = (full[0] ** 2).sum()
+    if ((full**2).sum(axis=1) != norm).any():
+        raise Unproved("decoded words of different lengths")
     here = (full @ dense == norm) & ((dense * dense).sum(axis=0) == norm)
     return [later(r.world, of_letters(row.astype(float)), key[1]) for row in here]
 

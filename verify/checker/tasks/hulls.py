@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
 from verify.checker.meaning.conditions import no_rule, place
-from verify.checker.meaning.entries import read_matrix, read_number
+from verify.checker.meaning.entries import float_of, read_matrix, read_number
 
 _LARGEST = 2.0**52
 _MOST_ENTRIES = 1 << 24  # of one stream over all cases
@@ -177,7 +176,7 @@ def _embed(h: Hulls, s: dict, lag: int) -> Hull:
 
 
 def _constant(h: Hulls, s: dict, lag: int) -> Hull:
-    values = whole(np.array([float(read_number(v)) for v in s["attributes"]["values"]]))
+    values = whole(np.array([float_of(v) for v in s["attributes"]["values"]]))
     full = np.repeat(values[:, None], h.windows.count, axis=1)
     return Hull(full, full)
 
@@ -226,7 +225,7 @@ def _not(h: Hulls, s: dict, lag: int) -> Hull:
 
 
 def _clip(h: Hulls, s: dict, lag: int) -> Hull:
-    lo, hi = whole(np.array([float(Fraction(s["attributes"][name])) for name in ("lo", "hi")]))
+    lo, hi = whole(np.array([float_of(s["attributes"][name]) for name in ("lo", "hi")]))
     x = h.value(s["inputs"][0], lag)
     return Hull(np.clip(x.lo, lo, hi), np.clip(x.hi, lo, hi))
 

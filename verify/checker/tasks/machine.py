@@ -5,7 +5,6 @@ letters).
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -14,7 +13,7 @@ import numpy as np
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
 from verify.checker.meaning.conditions import no_rule, place
-from verify.checker.meaning.entries import read_matrix, read_number
+from verify.checker.meaning.entries import float_of, read_matrix, read_number
 from verify.checker.tasks.letters import MOST_ENTRIES, Open, Situation, exact, fixed
 from verify.checker.tasks.scores import dense
 
@@ -107,11 +106,14 @@ class Position:
         return {i: self.after(i) for i in self.machine.stateful}
 
     def scores(self) -> Open:
-        """(letters, …) the scores of all letters; where a rule decides, 1 for its token, which leads by 1 or more."""
+        """(letters, …) the scores of all letters, whole numbers; where a rule decides, 1 for its token: W is whole, and
+        more than what another letter leads by, so it leads by 1 or more.
+        """
         output = self.machine.streams[self.machine.output]
         if output["operation"] == "Decide":
             for token, flag in zip(output["attributes"]["tokens"], output["inputs"][1:], strict=True):
                 if self.on(self.value(flag), "the condition of a rule"):
+                    self.value(output["inputs"][0])  # refused where these are not whole
                     return fixed(float(letter == token) for letter in range(self.machine.tokens))
             return self._padded(self.value(output["inputs"][0]))
         return self._padded(self.value(self.machine.output))
@@ -159,7 +161,7 @@ def _chosen(condition: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarra
 
 
 def _clip(p: Position, i: int, s: dict) -> Open:
-    lo, hi = exact(np.array([float(Fraction(s["attributes"][name])) for name in ("lo", "hi")]))
+    lo, hi = exact(np.array([float_of(s["attributes"][name]) for name in ("lo", "hi")]))
     return p.at.apply(lambda x: np.clip(x, lo, hi), p.input(i, 0))
 
 
@@ -180,7 +182,7 @@ def _one_hot_of(p: Position, i: int, s: dict) -> Open:
 
 
 def _lookup(p: Position, i: int, s: dict) -> Open:
-    table, x = exact(np.array([float(read_number(v)) for v in s["attributes"]["table"]])), p.input(i, 0)
+    table, x = exact(np.array([float_of(v) for v in s["attributes"]["table"]])), p.input(i, 0)
     if s["attributes"]["symbols"]:
         return p.at.linear(table[None], x)
     return p.at.apply(
@@ -309,7 +311,7 @@ def _joined(p: Position, values: list[Open]) -> Open:
 
 
 def _taps(p: Position, i: int, s: dict) -> Open:
-    kernel = exact(np.array([float(read_number(k)) for k in s["attributes"]["kernel"]])).tolist()
+    kernel = exact(np.array([float_of(k) for k in s["attributes"]["kernel"]])).tolist()
     terms = [p.at.apply(lambda x, w=w: w * x, x) for w, x in zip(kernel, p.after(i), strict=False) if w]
     return p.at.sum(terms) if terms else _nothing(p, i)
 
@@ -320,7 +322,7 @@ def _shifted(p: Position, i: int, s: dict) -> Open:
 
 
 def _constant(p: Position, i: int, s: dict) -> Open:
-    return fixed(float(read_number(v)) for v in s["attributes"]["values"])
+    return fixed(float_of(v) for v in s["attributes"]["values"])
 
 
 STATES: dict[str, Rule] = {
