@@ -88,7 +88,7 @@ Theorem where_the_factor_is_not_zero (phi straight : R -> R) x g : (g <> 0 -> st
   phi x * g.
 Proof. intros H. destruct (Req_dec g 0) as [->|G]; [ring|]. now rewrite H. Qed.
 
-(* Lemma of products apart: each product of a sum is bounded for every letter that may stand somewhere, alone; then the sum is
+(* Joint values, products apart: each product of a sum is bounded for every letter that may stand somewhere, alone; then the sum is
    within the least and the most that these bounds are in sum, letter by letter. *)
 Theorem products_apart (letter : Type) (l : list (R * (letter -> R) * (letter -> R))) low high (a : letter) :
   (forall x, In x l -> snd (fst x) a <= fst (fst x) <= snd x a) ->

@@ -8,7 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
@@ -18,7 +18,6 @@ from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
 from compiler.language.markdown import printable
-from conformance.interrupt import watched
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.reporting import strict_json
@@ -87,9 +86,16 @@ def conformance(
     if kernel and checkpoint_dir:
         checkpoint_dir = checkpoint_dir.absolute()
     alone = sys.stdout is sys.__stdout__  # and not called by a program of others
-    with working("conformance", quiet=as_json), _stdout_lent(aside=as_json) as own, _no_silent_end(), watched():
+    with (
+        working("conformance", quiet=as_json),
+        _stdout_lent(aside=as_json) as own,
+        _no_silent_end(),
+        ExitStack() as noted,
+    ):
+        from conformance.interrupt import watched
         from conformance.report import try_kernel, try_runtime, write
 
+        noted.enter_context(watched())
         if out is not None:
             vectors, models = write(out, full)
         tested: list[Tested] = []

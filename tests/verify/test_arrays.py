@@ -87,7 +87,7 @@ BAD = {
     "scalars": (each(lambda: np.float64(1)), "shape"),
 }
 DATA = {
-    "empty": (each(lambda: np.zeros((0, 3), int)), "must have one common shape"),
+    "empty": (each(lambda: np.zeros((0, 3), int)), "are empty, and at least one sequence"),
     "floats": (arrays(inputs=np.zeros((2, 3))), "inputs hold float64, and they must be integers"),
     "NaN": (arrays(labels=np.full((2, 3), np.nan)), "labels hold float64, and they must be integers"),
     "beyond": (arrays(inputs=np.full((2, 3), 7)), "inputs hold 7, and they must be token ids from 0 to 6"),

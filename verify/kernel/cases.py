@@ -276,7 +276,7 @@ class Grid(Cases):
 class Apart:
     """A sum of many products, of which each reads a few letters only: letter by letter, each product on a grid of its
     own. At each position some letter stands `lag` back (before the start any will do), so the sum is within the sums of
-    the least and of the most that its products are there (lemma of products apart; Alike.products_apart).
+    the least and of the most that its products are there (lemma of joint values; Alike.products_apart).
     """
 
     def __init__(self, terms: Terms, lag: int):
