@@ -70,7 +70,7 @@ def check_circuit(circuit: dict, weights: int) -> None:
     within(len(circuit["groups"]), GROUPS, "circuit.json", "groups of letters")
     numbers = 0
     for i, book in enumerate(books):
-        height, width = _shape(book)
+        height, width = shape_of(book)
         within(max(height, width), LANES, f"circuit.json: codebooks[{i}]", "words or places")
         numbers += height * width
     local: list[bool] = []
@@ -109,14 +109,14 @@ def within(found: int, most: int, what: str, of: str) -> None:
         raise Rejected(f"{what} has {amount} {of}, and the checker reads {most} at most")
 
 
-def _shape(matrix: dict) -> tuple[int, int]:
+def shape_of(matrix: dict) -> tuple[int, int]:
     return (matrix["size"],) * 2 if "size" in matrix else (matrix["shape"][0], matrix["shape"][-1])
 
 
 def width_of(kind: dict, books: list) -> int:
     """The lanes that a type declares; the reader compares them with those that there are."""
     if "book" in kind:
-        return _shape(books[kind["book"]])[1] if kind["book"] < len(books) else 0
+        return shape_of(books[kind["book"]])[1] if kind["book"] < len(books) else 0
     return kind["n"] if kind["kind"] == "OneHot" else kind["width"]
 
 

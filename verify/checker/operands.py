@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from verify.checker.budget import width_of
+from verify.checker.budget import shape_of, width_of
 from verify.checker.formats import Rejected
 
 _OF_ONE_LANE = {"OneHotOf", "Lookup", "Count"}
@@ -17,13 +17,15 @@ _TOGETHER = {"Compare", "SameSymbol", "And", "Or", "Min", "Max", "Multiply", "Do
 
 
 def check_operands(circuit: dict) -> None:
-    """Rejected with the first stream whose operands or bounds are none that its operation takes."""
-    streams, widths = circuit["streams"], list[int]()
+    """Rejected with the first stream whose operands, bounds or table are none that its operation takes."""
+    streams, widths, letters = circuit["streams"], list[int](), circuit["promise"]["language"]["tokens"]
     for i, stream in enumerate(streams):
         read = [widths[k] for k in stream["inputs"]]
         if not _fit(stream["operation"], stream["attributes"], read):
             raise Rejected(f"circuit.json: streams[{i}] has operands of {_listed(read)} lanes, not such as it takes")
         widths.append(width_of(stream["type"], circuit["codebooks"]))
+        if stream["operation"] == "Embed" and (rows := shape_of(stream["attributes"]["table"])[0]) != letters:
+            raise Rejected(f"circuit.json: streams[{i}] has a table of {rows} rows for {letters} letters")
         if stream["operation"] == "Clip" and _low_above_high(stream["attributes"]):
             raise Rejected(f"circuit.json: streams[{i}] clips to a lower end that is above the upper one")
         if stream["operation"] == "Decide" and streams[stream["inputs"][0]]["operation"] == "Decide":

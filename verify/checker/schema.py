@@ -76,8 +76,6 @@ def check_written(circuit: dict, manifest: dict) -> None:
         _need(_STREAM, stream, where)
         known = _ATTRIBUTES.get(stream["operation"], {} if stream["operation"] in RULES else dict)
         _need(known, stream["attributes"], f"{where}: attributes")
-        if stream["operation"] == "Embed":
-            _check_rows(stream["attributes"]["table"], circuit["promise"]["language"]["tokens"], where)
         for k in stream["inputs"]:
             if k >= i:
                 raise Rejected(f"{where} reads stream {k}, which does not stand before it")
@@ -86,13 +84,6 @@ def check_written(circuit: dict, manifest: dict) -> None:
     for name in _INPUTS:
         if circuit["promise"][name] != manifest["promise"][name]:
             raise Rejected(f"circuit.json promises another {name} than construction.json")
-
-
-def _check_rows(table: dict, letters: int, where: str) -> None:
-    """A table has a row for each letter: what another one says of a letter, its readers would have to guess."""
-    rows = table["shape"][0] if "shape" in table else table["size"]
-    if rows != letters:
-        raise Rejected(f"{where} has a table of {rows} rows for {letters} letters")
 
 
 def _need(form: Any, data: object, where: str) -> None:

@@ -59,13 +59,14 @@ def mamba2_block(
         for h in range(config["num_heads"])
     ]
     outputs, norms, checked = [], w["norm.weight"].reshape(groups, -1), set()
+    of_b = [extent(f, write[g * n : (g + 1) * n]) for g in range(groups)]
     for c in range(inner):
         place, g = f"{what}: channel {c}", c * groups // inner
         own = slice(g * n, (g + 1) * n)
         gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", in_proj[c], u))
         step, rate = steps[c // p]
         if (g, step, x[c]) not in checked:  # equal rows have one number
-            check_factors(f.form, f, place, step, x[c], extent(f, write[own]))
+            check_factors(f.form, f, place, step, x[c], of_b[g])
             _check_scores(f, place, step, x[c], write[own], read[own])
             checked.add((g, step, x[c]))
         y = state_output(f, place, step, x[c], [(b, q, rate) for b, q in zip(write[own], read[own], strict=True)])

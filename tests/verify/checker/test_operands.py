@@ -45,7 +45,8 @@ TAKEN = [
 
 def check(last: dict) -> None:
     decide = stream("Decide", 2, 1, 0, tokens=[0])
-    check_operands({"codebooks": [], "streams": [ONE, TWO, FOUR, decide, last]})
+    promise = {"language": {"tokens": 2}}
+    check_operands({"codebooks": [], "promise": promise, "streams": [ONE, TWO, FOUR, decide, last]})
 
 
 @pytest.mark.parametrize("name", OPERANDS)
