@@ -143,9 +143,10 @@ def _groups(terms: Terms, monomials: Iterable[Mono]) -> dict[tuple, list[tuple[M
 def _uncancelled(terms: Terms, columns: Array, by_mono: dict[Mono, Times]) -> dict[Mono, Times]:
     """Without the groups of states that add up to 0 for all letters at once.
 
-    States are linear (States.states_are_linear): of one kind and flag, at one lag, multiplied by the same, and storing
-    Σ table_k(present letter) · what is the same, they add up to 0 where of each of these Σ_k column_k · table_k is 0
-    for each letter that is scored and each that is stored: of the matrices columns · scored · held · tables.
+    States are linear (States.states_are_linear). Those of one kind and flag, at one lag, multiplied by the same, may
+    store Σ_k table_k(present letter) · k, for monomials k that read nothing of the present letter. They add up to 0
+    where for each k, each letter that is scored and each that is stored the sum over the states of column · table_k is
+    0: the product of the matrices columns · scored · held · tables.
     """
     groups: dict[tuple, list[tuple[Mono, dict[Mono, Times]]]] = defaultdict(list)
     for (others, lag, kind, _), members in _groups(terms, by_mono).items():
