@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +17,9 @@ from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
 from constructions.command.reporting import strict_json, table_of
+
+if TYPE_CHECKING:
+    from constructions.scoring.problem import Problem
 
 MOST_STEPS = 5000
 Seed = Annotated[
@@ -82,10 +86,22 @@ def score(
         problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": one.name} | asdict(one.score(problem)) for one in methods]
     if as_json:
-        say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
+        held = {"variables": dict(problem.equal), "left_out": dict(problem.left_out)}
+        say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, **held, "scores": rows}))
         return
     shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
     console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))
+    for line in _said(problem):
+        console.print(line, markup=False)
+
+
+def _said(problem: Problem) -> Iterator[str]:
+    """What stands below the table of scores: which streams are one variable, and which are none."""
+    for equal in problem.equal.values():
+        if len(equal) > 1:
+            yield f"one variable, for they are equal and share their lanes: {', '.join(map(repr, equal))}"
+    for name, reason in problem.left_out.items():
+        yield f"left out: {name!r}; {reason}"
 
 
 def _kept(keep: Path) -> list[dict[str, Any]]:

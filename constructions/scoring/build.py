@@ -18,9 +18,9 @@ from compiler.targets import family_of
 from compiler.targets.family import FINAL_NORM, HEAD, mixer_prefix, norm_name
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import rebuilt, same
-from constructions.scoring.problem import LENGTH, Edges, Featurizer, Given, Problem, Scale, scales
+from constructions.scoring.problem import Edges, Featurizer, Given, Problem, Scale, scales
 from constructions.scoring.sites import Site, channels_of, read_all, read_by, stream_after
-from constructions.scoring.truth import Truth
+from constructions.scoring.truth import LENGTH, Truth
 from constructions.scoring.twin import WIDTH
 
 TRAIN, HELD = 128, 100  # inputs that a method sees, pairs that it is held to
@@ -151,6 +151,8 @@ def _problem(
         held_answers=truth.answers(held),
         oracle={v: _scaled(*places[v], scale[v]) for v in sites},
         edges_used=list(edges_used),
+        equal={v: tuple(one.name for one in truth.variables[v]) for v in sites},
+        left_out=truth.left_out,
     )
 
 

@@ -12,8 +12,6 @@ import torch
 from constructions.scoring.sites import Site, read_all
 from constructions.scoring.truth import Pairs
 
-LENGTH = 12
-
 
 @dataclass(frozen=True, eq=False)
 class Scale:
@@ -111,7 +109,8 @@ class Problem:
 
     used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not
     count (-1). held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers;
-    oracle: the true featurizers. edges_used: the same as `used` for each of `given.edges`.
+    oracle: the true featurizers. edges_used: the same as `used` for each of `given.edges`. equal: for each variable
+    the names of the streams that are one with it. left_out: what no method is asked for, with the reason.
     """
 
     name: str
@@ -123,6 +122,8 @@ class Problem:
     held_answers: np.ndarray
     oracle: Mapping[str, Featurizer]
     edges_used: list[np.ndarray] = field(default_factory=list)
+    equal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def scales(model: Any, sites: Mapping[str, Site], ids: torch.Tensor) -> dict[str, Scale]:

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from compiler.artifact.tokenizer import with_special_tokens
-from constructions.scoring.problem import LENGTH
-from constructions.scoring.truth import Truth
+from constructions.scoring.truth import LENGTH, Truth
 from verify.tasks.task import IGNORED
 
 if TYPE_CHECKING:
