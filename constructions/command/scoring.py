@@ -47,6 +47,7 @@ def twin(
     with progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions.checkpoints.saved import rebuild
+            from constructions.scoring.asked import inputs_of
             from constructions.scoring.truth import Truth
             from constructions.scoring.twin import STEPS, trained
             from constructions.scoring.twins_saved import check_out, write_twin
@@ -55,7 +56,7 @@ def twin(
         if built.over_numbers or built.model is None:
             raise ValueError(f"{directory} is no language model, and a twin is one.")
         count = STEPS if steps is None else steps
-        found = trained(Truth(built.compiled), seed, count, bars("train", count))
+        found = trained(Truth(built.compiled, inputs_of(built)), seed, count, bars("train", count))
         write_twin(found, directory, out)
     measured = found.record()["measured"]
     if as_json:
@@ -87,7 +88,7 @@ def score(
         problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": one.name} | asdict(one.score(problem)) for one in methods]
     if as_json:
-        held = {"variables": dict(problem.equal), "left_out": dict(problem.left_out)}
+        held = {"scored": problem.asked, "variables": dict(problem.equal), "left_out": dict(problem.left_out)}
         say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, **held, "scores": rows}))
         return
     shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
@@ -97,7 +98,8 @@ def score(
 
 
 def _said(problem: Problem) -> Iterator[str]:
-    """What stands below the table of scores: which streams are one variable, and which are none."""
+    """What stands below the scores: where answers count, which streams are one variable, and which are none."""
+    yield f"scored: {problem.asked}"
     for equal in problem.equal.values():
         if len(equal) > 1:
             yield f"one variable, for they are equal and share their lanes: {', '.join(map(repr, equal))}"

@@ -96,7 +96,7 @@ def _area(used: list[np.ndarray], found: list[np.ndarray]) -> float | None:
 
 
 @torch.no_grad()
-def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
+def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float | None:
     """Coordinates that do not count stay as they are."""
     given = problem.given
     parts = np.split(_kept(problem.used, found), np.cumsum([site.width for site in given.nodes])[:-1])
@@ -109,7 +109,7 @@ def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
         logits = given.model(torch.from_numpy(first.base), use_cache=False).logits
     wanted = problem.held_answers
     asked = wanted != IGNORED
-    return float((logits.argmax(-1).numpy() == wanted)[asked].mean())
+    return float((logits.argmax(-1).numpy() == wanted)[asked].mean()) if asked.any() else None
 
 
 def _kept(used: list[np.ndarray], found: list[np.ndarray]) -> np.ndarray:

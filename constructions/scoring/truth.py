@@ -8,10 +8,11 @@ import numpy as np
 
 from compiler.compiled import Compiled
 from compiler.tracing.intervention import Intervention, circuit_values
+from constructions.scoring.asked import Inputs, StatedInputs
 from constructions.scoring.variables import blocks_before, exchanged, lanes_of, left_out, standing
 from verify.tasks.task import IGNORED
 
-LENGTH, TRIED = 12, 64  # tokens of an input; pairs of inputs on which a variable is tried
+TRIED = 64  # pairs of inputs on which it is tried whether a variable can be exchanged
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class Pairs:
     """Two inputs each, and what the circuit answers on the first if a variable has its value from the second
     throughout.
 
-    base, source: (n, time) ids; answers: (n, time), IGNORED where no letter alone scores highest.
+    base, source: (n, time) ids; answers: (n, time), IGNORED where nobody asks, or no letter alone scores highest.
     """
 
     base: np.ndarray
@@ -35,15 +36,17 @@ class Truth:
     where these are, with the reason.
     """
 
-    def __init__(self, compiled: Compiled):
+    def __init__(self, compiled: Compiled, inputs: Inputs | None = None):
+        """inputs: on which it is asked, and where; by default its language's, everywhere."""
         self.compiled = compiled
+        self.inputs = inputs or StatedInputs(compiled.source.token_language)
         found = standing(compiled)
         if not found:
             raise ValueError(
                 f"the circuit {compiled.source.name!r} has no variable that a block writes to lanes, so there is "
                 "nothing to find in it."
             )
-        self.left_out = left_out(compiled, found, *(self.draw(TRIED, LENGTH, seed) for seed in (0, 1)))
+        self.left_out = left_out(compiled, found, *(self.draw(TRIED, seed) for seed in (0, 1)))
         self.variables = {name: equal for name, equal in found.items() if name not in self.left_out}
         if not self.variables:
             name, reason = next(iter(self.left_out.items()))
@@ -59,10 +62,9 @@ class Truth:
         """How many blocks have run when it stands on its lanes."""
         return blocks_before(self.variables[name])
 
-    def draw(self, count: int, length: int, seed: int) -> np.ndarray:
-        """Inputs (count, length) of the language, shorter where it has none as long."""
-        language = self.compiled.source.token_language
-        return language.sample(count, language.longest(length), seed)
+    def draw(self, count: int, seed: int, held: bool = False) -> np.ndarray:
+        """Inputs (count, tokens); held: of those that are held out, where there are not enough to draw anew."""
+        return self.inputs.draw(count, seed, held)
 
     def values(self, name: str, ids: np.ndarray) -> np.ndarray:
         """(n, time, width) of a variable."""
@@ -70,7 +72,7 @@ class Truth:
         return circuit_values(self.compiled, ids, {}, [stream], True)[stream]
 
     def answers(self, ids: np.ndarray) -> np.ndarray:
-        """(n, time) letters."""
+        """(n, time) letters; IGNORED where nobody asks, or no letter alone scores highest."""
         return self._answers(ids, {})
 
     def pairs(self, name: str, base: np.ndarray, source: np.ndarray) -> Pairs:
@@ -81,4 +83,4 @@ class Truth:
         output = self.compiled.source.output
         scores = circuit_values(self.compiled, ids, setting, [output], True)[output]
         alone = (scores == scores.max(axis=-1, keepdims=True)).sum(axis=-1) == 1
-        return np.where(alone, scores.argmax(axis=-1), IGNORED)
+        return np.where(alone & self.inputs.asked(ids), scores.argmax(axis=-1), IGNORED)

@@ -337,7 +337,7 @@ def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path)
     write_twin(twin, place / "plain", tmp_path / "twin")
     again, _ = read_twin(tmp_path / "twin")
     assert again.lanes == twin.lanes and again.faithfulness == twin.faithfulness
-    ids = torch.from_numpy(truth.draw(3, 12, 5))
+    ids = torch.from_numpy(truth.draw(3, 5))
     assert torch.equal(twin.model(ids).logits, again.model(ids).logits)
     one = problem_of(tmp_path / "twin")
     assert (one.used[0] == 1).sum() == 4 and (one.used[0] == 0).sum() == 28
@@ -434,19 +434,19 @@ def test_no_code_beside_a_twin_is_run(own_twin, tmp_path):
 def test_inputs_are_drawn_where_keys_run_out():
     """Whoever goes on with pairs behind the third has no key left."""
     truth = Truth(compile(MQAR(kappa=3, vocab=4).circuit(), "mamba"))
-    assert truth.draw(50, 12, 0).shape == (50, 12)
+    assert truth.draw(50, 0).shape == (50, 12)
 
 
 def test_inputs_are_as_long_as_the_language_has_them():
     circuit = count_since()
     two = InputLanguage.of(LETTERS, "s", [("s", "t", "a"), ("t", "end", ("a", "b"))], 8, "two letters")
-    assert Truth(compile(replace(circuit, language=two), "mamba")).draw(5, 12, 0).shape == (5, 2)
+    assert Truth(compile(replace(circuit, language=two), "mamba")).draw(5, 0).shape == (5, 2)
 
 
 def test_every_circuit_has_a_variable_and_its_interchange_changes_answers():
     for name in TWINS:
         truth = Truth(compile(circuit(name), "mamba"))
-        ids = truth.draw(40, 12, 1)
+        ids = truth.draw(40, 1)
         for variable in truth.variables:
             swapped = truth.pairs(variable, ids[:20], ids[20:]).answers
             assert (swapped != truth.answers(ids[:20])).any(), (name, variable)
