@@ -139,6 +139,18 @@ class Reader(Conditions):
         return shown is not None
 
 
+def given(data: dict) -> tuple[str, ...]:
+    """What a circuit takes for granted of its sequences, of the streams that its scores are made of: the kernel says it
+    in the same words.
+    """
+    streams, needed = data["streams"], {data["output"]}
+    for i in range(data["output"], -1, -1):
+        needed |= set(streams[i]["inputs"]) if i in needed else set()
+    memories = [i for i in sorted(needed) if streams[i]["operation"] == "MemoryRead"]
+    once = [i for i in memories if streams[i]["attributes"]["policy"] == "once"]
+    return tuple(f"no slot of stream {i} is written twice" for i in once)
+
+
 @kept
 def _forms_of(world: World) -> list[Meaning]:
     """The normal forms of a world, which all readings of a circuit share: what one of them found, none finds again."""
