@@ -60,8 +60,10 @@ class Verdict:
 
     def __post_init__(self) -> None:
         for part, why in self.parts().items():
-            if why is not None and len(why) > _LONGEST:  # a file's words, of any length, stand in it
-                object.__setattr__(self, part, f"{why[: _LONGEST // 2]} … {why[-_LONGEST // 2 :]}")
+            if why is not None:  # a file's words, of any length, stand in it
+                short = why if len(why) <= _LONGEST else f"{why[: _LONGEST // 2]} … {why[-_LONGEST // 2 :]}"
+                object.__setattr__(self, part, _whole(short))
+        object.__setattr__(self, "asks", None if self.asks is None else _whole(self.asks))
 
     @property
     def weights(self) -> str | None:
@@ -109,6 +111,11 @@ class Verdict:
         proved["meaning"] |= {"given": list(self.given)}
         proved["task"] |= {"margin": None if self.margin is None else float(self.margin), "asks": self.asks}
         return {"version": 1, "accepted": self.accepted, "domain": self.domain, **proved, "rests_on": list(RESTS_ON)}
+
+
+def _whole(words: str) -> str:
+    """The words, with half characters, which JSON may hold and nothing prints, as their numbers."""
+    return words.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def check(directory: str | Path) -> Verdict:

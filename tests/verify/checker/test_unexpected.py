@@ -85,6 +85,20 @@ def test_no_part_of_a_proof_raises(
     assert "not proved" in said and ("more memory than there is" in said) == (kind is MemoryError)
 
 
+def test_half_a_character_of_a_file_is_printed_as_its_number(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """JSON may hold it, and no stream of bytes does: the sentence that named it ended in a traceback."""
+    directory = Path(shutil.copytree(saved, tmp_path / "c"))
+    circuit = json.loads((directory / "circuit.json").read_text())
+    circuit["streams"][circuit["output"]] |= {"name": "\ud800", "operation": "\udc01", "attributes": {}}
+    (directory / "circuit.json").write_text(json.dumps(circuit))
+    assert main([str(directory)]) == 1
+    said = capsys.readouterr().out
+    assert "\\ud800" in said and said.encode("utf-8")
+    assert json.dumps(check(directory).to_json(), ensure_ascii=False).encode("utf-8")
+
+
 def test_whom_a_proof_computes_with_is_not_told_where_that_fails(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said beside a refusal is no part of a proof: where it cannot be found, the refusal stands alone."""
 
