@@ -12,11 +12,11 @@ from torch import Tensor
 from conformance.asked import Runs, fitting, not_run, takes, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
-from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.borders import RARE_SIZES
+from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS, options_of, varied
+from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import fitted_cases, plain
-from conformance.cases.layers import layer_cases
-from conformance.cases.ordinary import ordinary_cases
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -92,7 +92,7 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
         of_op = [each for each in found if each.case.op == op]
         lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
         lengths = STEPS if kernel.is_step else LENGTHS
-        for crossing in (crossed_cases, ordinary_cases, layer_cases):
+        for crossing in CROSSINGS:
             for case in crossing(op, lacking, lengths):
                 for ran in _run(kernel, case, bool(both)):
                     found.append(ran)
@@ -106,7 +106,7 @@ def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[t
     ran = [each.case for each in found if each.finding.status in _RAN and "chunk_size" in each.case.options]
     if "chunk_size" not in kernel.accepts or not ran or not (size := fitting(kernel, op, ran, _runs(kernel))):
         return frozenset()
-    unseen = {*CHUNK_SIZES} - {case.options["chunk_size"] for case in ran}
+    unseen = {*CHUNK_SIZES, *RARE_SIZES} - {case.options["chunk_size"] for case in ran}
     tried = {chunk: [plain(op, (size[0], length, chunk)) for length in (size[1], 2 * chunk)] for chunk in unseen}
     return frozenset(
         ("chunk", chunk)

@@ -32,7 +32,8 @@ from conformance.loader import Case
 
 POSITIONS = (4, 33, 70)
 """Few; beyond a tile of 32 and a chunk of 16 or 32; beyond a chunk of 64."""
-CHUNKS = (16, 32, 64)
+CHUNKS = (16, 32, 64, 128, 256)
+"""More than one of a sequence, or one that it does not fill."""
 READ, FAINT = 4, 2.0**-6
 
 
