@@ -30,6 +30,8 @@ from conformance.loader import Case
 RARE_SIZES = (37, 4, 1)
 """Of a chunk, that some case has and few kernels take."""
 BORDER_LENGTHS = (1025, 515, 259, 131, 67)  # of a kernel whose chunks are its own
+CHUNKS_OF = {"ssd": (*CHUNK_SIZES, *RARE_SIZES), "delta_rule": CHUNK_SIZES}
+"""The sizes of a chunk at which options meet."""
 _RECURRENT, _CHUNKED = ("selective_scan", "ssd", "delta_rule"), ("ssd", "delta_rule")
 
 
