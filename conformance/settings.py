@@ -66,10 +66,12 @@ def put(wanted: Settings, now: Settings) -> None:
             dispatch._pop_mode()
         for mode in wanted.dispatched:
             dispatch._push_mode(mode)
-    torch.set_default_dtype(wanted.dtype)
-    for kind, (on, dtype) in zip(_AUTOCAST, wanted.autocast, strict=True):
-        torch.set_autocast_enabled(kind, on)
-        torch.set_autocast_dtype(kind, dtype)
+    if wanted.dtype != now.dtype:
+        torch.set_default_dtype(wanted.dtype)
+    for kind, (on, dtype), other in zip(_AUTOCAST, wanted.autocast, now.autocast, strict=True):
+        if (on, dtype) != other:
+            torch.set_autocast_enabled(kind, on)
+            torch.set_autocast_dtype(kind, dtype)
     if wanted.functions != now.functions:
         for mode in wanted.functions:
             _push_mode(mode)
