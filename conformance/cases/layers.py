@@ -31,9 +31,8 @@ from conformance.cases.ordinary import A_STEP, ROUNDED, Row, both
 from conformance.loader import Case
 
 POSITIONS = (4, 33, 70)
-"""Few; beyond a tile of 32 and a chunk of 16; beyond a chunk of 64."""
-CHUNKS = (16, 64, 256)
-"""More than one in a sequence, or one that it does not fill."""
+"""Few; beyond a tile of 32 and a chunk of 16 or 32; beyond a chunk of 64."""
+CHUNKS = (16, 32, 64)
 READ, FAINT = 4, 2.0**-6
 
 
