@@ -11,13 +11,16 @@ from verify.checker.budget import check_circuit
 from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
 from verify.checker.formats import Rejected, at_least
 from verify.checker.meaning.compare import compare
+from verify.checker.meaning.conditions import Unproved
 from verify.checker.meaning.told import inexact
 from verify.checker.operands import check_operands
 from verify.checker.schema import check_written
 from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import BY_IDS, check_text
+from verify.checker.unexpected import unexpected_told
 from verify.checker.values.effort import limited
 from verify.checker.values.language import EVERY_LENGTH, Language
+from verify.checker.values.windows import TooLarge
 
 RESTS_ON = (
     "the equations of the transformers class named in config.json",
@@ -103,17 +106,27 @@ class Verdict:
 
 
 def check(directory: str | Path) -> Verdict:
-    """Read a checkpoint's files and prove of them what can be proved."""
+    """Read a checkpoint's files and prove of them what can be proved. No file makes it raise anything."""
     try:
-        checkpoint = read(directory)
-    except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
+        with unexpected_told("an entry of a file"):
+            return _checked(directory)
+    except (Rejected, TooLarge, Unproved) as reason:  # where no part of the proof has told it already
+        return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN)
+
+
+def _checked(directory: str | Path) -> Verdict:
+    try:
+        with unexpected_told("an entry of config.json, of the weights or of the promise"):
+            checkpoint = read(directory)
+    except Rejected as reason:
         return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN)
     try:
-        circuit = read_json(Path(directory) / "circuit.json")
-        check_written(circuit, checkpoint.manifest)
-        check_circuit(circuit, (Path(directory) / WEIGHTS).stat().st_size)
-        check_operands(circuit)
-        text = check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest)
+        with unexpected_told("an entry of circuit.json or of the tokenizer"):
+            circuit = read_json(Path(directory) / "circuit.json")
+            check_written(circuit, checkpoint.manifest)
+            check_circuit(circuit, (Path(directory) / WEIGHTS).stat().st_size)
+            check_operands(circuit)
+            text = check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest)
     except Rejected as reason:
         return replace(prove(checkpoint, {}, None), meaning=str(reason))
     found = prove(checkpoint, circuit, checkpoint.manifest.get("task"))
@@ -140,9 +153,9 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
 def _prove_weights(checkpoint: Checkpoint, circuit: dict, found: Verdict, weights: int, together: bool) -> Verdict:
     """With what is proved of arithmetic, meaning and specials. weights: how many there are; together: see `World`."""
     try:
-        with limited(weights):
+        with limited(weights), unexpected_told("an entry of the weights"):
             model = prove_arithmetic(checkpoint, together)
-    except (Rejected, ArithmeticError, ValueError, IndexError) as reason:
+    except (Rejected, TooLarge) as reason:
         told = inexact(reason, circuit) if isinstance(reason, Rejected) else str(reason)
         return replace(found, arithmetic=told, meaning=_UNKNOWN, specials=_UNKNOWN)
     specials = None if model.silent else "a special token may score as high as every letter"

@@ -14,6 +14,7 @@ from verify.checker.meaning.conditions import ONE, Lanes, Unproved
 from verify.checker.meaning.packed import first_left
 from verify.checker.meaning.relations import deciding
 from verify.checker.meaning.told import differing, unread
+from verify.checker.unexpected import CIRCUIT, unexpected_told
 from verify.checker.values.bounds import tight
 from verify.checker.values.exact import held
 from verify.checker.values.values import Value, World, combine, constant
@@ -129,10 +130,9 @@ def _readings(world: World, data: dict, paths: bool) -> Iterator[Reader]:
 
 def _differ(reader: Reader, lanes: Lanes, head: Matrix, met: int) -> str | None:
     try:
-        return scores_differ(reader, lanes, head, reader.world.language.tokens, met)
+        with unexpected_told(CIRCUIT):
+            return scores_differ(reader, lanes, head, reader.world.language.tokens, met)
     except Unproved as reason:
         return unread(reader, reason)
     except (Rejected, TooLarge) as reason:
         return str(reason)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:
-        return f"circuit.json is not a circuit: {reason!r}"

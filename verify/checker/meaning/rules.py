@@ -117,13 +117,23 @@ def _decode(r: Conditions, s: dict, x: Lanes) -> Lanes:
     tables = [t.affine(ONE, v.const) for v in x for t in v.tables.values()]
     if len(tables) < len(x) or any(t.start != (0,) * key[1] for t in tables):
         raise Unproved("a decoded code that is constant, or not 0 before the start")
-    dense = np.stack([t.dense() for t in tables])
-    full = np.stack([words.dense_row(i) for i in range(words.shape[0])])
-    norm = (full[0] ** 2).sum()
-    if ((full**2).sum(axis=1) != norm).any():
-        raise Unproved("decoded words of different lengths")
-    here = (full @ dense == norm) & ((dense * dense).sum(axis=0) == norm)
-    return [later(r.world, of_letters(row.astype(float)), key[1]) for row in here]
+    if not np.isin(words.data, (-1.0, 1.0)).all() or len(set(np.bincount(words.rows, minlength=words.shape[0]))) > 1:
+        raise Unproved("decoded words of different lengths, or of other numbers than −1, 0 and 1")
+    if not len(words.data):
+        raise Unproved("a decoded word of zeros, which stands before the start too")
+    codes = np.stack([t.dense() for t in tables], axis=1) + 0.0
+    full = [(words.dense_row(i) + 0.0).tobytes() for i in range(words.shape[0])]
+    letters: dict[bytes, list[int]] = {}
+    for letter, code in enumerate(codes):
+        letters.setdefault(code.tobytes(), []).append(letter)
+    return [later(r.world, of_letters(_of_these(letters.get(word, []), len(codes))), key[1]) for word in full]
+
+
+def _of_these(letters: list[int], count: int) -> np.ndarray:
+    """1 at some letters, 0 at others."""
+    found = np.zeros(count)
+    found[letters] = 1.0
+    return found
 
 
 def _memory(r: Conditions, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: Lanes) -> Lanes:

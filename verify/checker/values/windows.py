@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from verify.checker.formats import SMALL, array_exponent, exponent
+from verify.checker.formats import array_exponent, exponent
+from verify.checker.values.exact import is_float, product_unit, within
 from verify.checker.values.tables import Ramp, Table, digest
 from verify.checker.values.values import TOKEN, Root, Value, World, kept
 
 _MOST_ENTRIES = 1 << 20
+_SILENT = np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 _FEW = 4  # as many numbers for each label are looked up, not sorted
 
 
@@ -232,11 +234,12 @@ def added(a: Letters, b: Letters) -> Letters:
 
 
 def exact_float(x: Fraction) -> float:
-    if Fraction(float(x)) != x:
+    if not is_float(x):
         raise TooLarge(f"{x} needs more than the 53 bits that the checker carries")
     return float(x)
 
 
+@_SILENT
 def exact_add(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """p + q, refused where float64 might round."""
     units = [e for e in (array_exponent(p), array_exponent(q)) if e is not None]
@@ -247,17 +250,13 @@ def exact_difference(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return exact_add(p, -q)
 
 
+@_SILENT
 def exact_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    return _within(p * q, (array_exponent(p) or 0) + (array_exponent(q) or 0))
+    return _within(p * q, product_unit(p, q))
 
 
 def _within(result: np.ndarray, unit: int) -> np.ndarray:
-    limit = 2.0 ** (53 + unit)
-    if result.size <= SMALL:
-        held = all(-limit < x < limit for x in result.ravel().tolist())
-    else:
-        held = np.abs(result).max(initial=0.0) < limit
-    if not held:
+    if not within(result, unit):
         raise TooLarge("a function of several letters needs more than the 53 bits that the checker carries")
     return result
 
@@ -286,7 +285,7 @@ def unit_of(parts: list[Letters]) -> tuple[Fraction, list[Letters]]:
         found = table.reshape(-1)[table.reshape(-1) != 0]
         if len(found):
             scale = Fraction(2) ** exponent(found[0]) * (1 if found[0] > 0 else -1)
-            return scale, [times([p], [Letters({}, np.array(float(1 / scale)))])[0] for p in parts]
+            return scale, [times([p], [Letters({}, np.array(exact_float(1 / scale)))])[0] for p in parts]
     return Fraction(1), parts
 
 
