@@ -136,3 +136,29 @@ Proof.
   destruct (P (g, memory) I) as [_ M]. simpl in M.
   pose proof (Rmult_le_compat_r memory gate_min g M G). lra.
 Qed.
+
+(* Lemma of memories, where letters are many: |Ax|² is x times what Aᵀ makes of Ax, so A makes 0 of x where AᵀA does. *)
+Theorem shadows {I J : Type} (A : I -> J -> R) (x : J -> R) rows columns :
+  let image i := sum (map (fun j => A i j * x j) columns) in
+  (forall j, In j columns -> sum (map (fun i => A i j * image i) rows) = 0) -> forall i, In i rows -> image i = 0.
+Proof.
+  intros image Z.
+  assert (E : forall d : I -> R, sum (map (fun i => d i * image i) rows) =
+    sum (map (fun j => x j * sum (map (fun i => A i j * d i) rows)) columns)).
+  { intros d. clear Z. induction rows as [|i l IH]; simpl.
+    - clear image. induction columns as [|j k IHk]; simpl; [reflexivity|lra].
+    - rewrite IH. clear IH. unfold image. clear image. induction columns as [|j k IHk]; simpl; [ring|].
+      rewrite !Rmult_plus_distr_l, <- IHk. ring. }
+  specialize (E image).
+  assert (Z' : sum (map (fun i => image i * image i) rows) = 0).
+  { rewrite E. assert (G : forall some, incl some columns ->
+      sum (map (fun j => x j * sum (map (fun i => A i j * image i) rows)) some) = 0).
+    { induction some as [|j k IHk]; intros S; simpl; [reflexivity|].
+      rewrite Z by (apply S; now left). rewrite IHk by (intros y Hy; apply S; now right). ring. }
+    apply G. now intros y. }
+  clear E Z. intros i Hi. apply Rsqr_0_uniq. unfold Rsqr.
+  assert (P : forall l, 0 <= sum (map (fun i => image i * image i) l)).
+  { intros l. apply sum_nonneg. intros y Hy. apply in_map_iff in Hy as (z & <- & _). apply Rle_0_sqr. }
+  destruct (in_split _ _ Hi) as (a & b & ->). rewrite map_app, sum_app in Z'. simpl in Z'.
+  pose proof (P a). pose proof (P b). pose proof (Rle_0_sqr (image i)) as Q. unfold Rsqr in Q. lra.
+Qed.

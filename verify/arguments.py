@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from numbers import Integral
 from os.path import abspath
 from typing import Any
 
@@ -28,6 +29,11 @@ def one_of(name: str, value: str, options: tuple[str, ...]) -> None:
     """Raise ValueError unless value is one of the options."""
     if value not in options:
         raise ValueError(f"{name} = {value!r} is unknown; it must be one of {', '.join(map(repr, options))}.")
+
+
+def whole(value: object) -> bool:
+    """Whether a value is a whole number, NumPy's included; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def run_own(what: str, function: Callable, *arguments: Any, file: str = "") -> Any:

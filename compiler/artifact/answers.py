@@ -132,9 +132,9 @@ def _asked(task: Task, names: list[str], letters: frozenset[str]) -> str | None:
     if isinstance(answer, str):
         answer = str.__str__(answer)  # a subclass, such as NumPy's, has a repr and an equality of its own
     if answer is not None and (not isinstance(answer, str) or answer not in letters):
-        near = close_to(answer, sorted(letters)) if isinstance(answer, str) else ""
+        near = close_to(answer, sorted(letters), ".")
         raise CheckpointError(
-            f"the task answers {shown(answer)} on {' '.join(names)}; a token of the circuit or None is needed{near}."
+            f"the task answers {shown(answer)} on {' '.join(names)}; a token of the circuit or None is needed{near}"
         )
     return answer
 

@@ -163,9 +163,8 @@ class Writer:
             raise ValueError("the prompt is empty, and at least one token is needed.")
         for word in words:
             if word not in self.ids or self.ids[word] >= letters.size:
-                raise ValueError(
-                    f"the prompt has {shown(word)}, which is no token of this model{close_to(word, letters.tokens)}."
-                )
+                near = close_to(word, letters.tokens, ".")
+                raise ValueError(f"the prompt has {shown(word)}, which is no token of this model{near}")
         ids = [self.ids[word] for word in words]
         if len(ids) >= self.language.max_length:
             raise ValueError(

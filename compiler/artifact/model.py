@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from compiler.exactness.levels import NORM_EPSILON
+from compiler.language.arguments import counted
 from compiler.runtime import real_block
 from compiler.runtime.block import Block
 from compiler.targets import family_of, target_running
@@ -102,7 +103,8 @@ class Stack(nn.Module):
         """
         configs = [block_config] * len(block_tensors) if isinstance(block_config, Mapping) else list(block_config)
         if len(configs) != len(block_tensors):
-            raise ValueError(f"there are {len(block_tensors)} blocks but {len(configs)} block configurations.")
+            given = counted(len(block_tensors), "block")
+            raise ValueError(f"block_tensors is for {given}, and block_config for {len(configs)}.")
         blocks = [real_block(block_kind, d_model, i, config) for i, config in enumerate(configs)]
         return cls.without_norms(embedding, blocks, block_tensors, head, residual)
 
@@ -165,7 +167,7 @@ class Stack(nn.Module):
         Raises ValueError if there are fewer blocks than that, and like `forward` for bad tokens.
         """
         if not 0 <= upto <= len(self.blocks):
-            raise ValueError(f"there is no stream after {upto} blocks: the stack has {len(self.blocks)}.")
+            raise ValueError(f"there is no stream after {counted(upto, 'block')}: the stack has {len(self.blocks)}.")
         return next(islice(self.streams(self._embed(tokens)), upto, None))
 
     def initial_state(self, batch: int) -> State:

@@ -189,29 +189,33 @@ def _unrolled(chains: _Chains, outputs: tuple[Hashable, ...], idle: int, after: 
                 answers[(*key, letter)] = outputs[chains.table.following[state][letter]]
             done: tuple[Action, ...] = (HOLD,) * len(held) if chains.idles(letter) else chains.step(held, letter, rest)
             for i, action in enumerate(done):
-                sets[i][(*key[:i], letter)] = _action_swapped(action, start[i])
+                sets[i][(*key[:i], letter)] = action
             to = tuple(map(moved, held, done))
             if to not in seen:
                 seen.add(to)
                 waiting.append(to)
         if len(seen) * len(start) * len(chains.table.letters) > MOST_STEPS:
             raise CapMet(f"its {len(start)} levels together have more than {len(seen) - 1:,} states")
-    levels = tuple(_level(i, by, 1 + max(key[i] for key in answers)) for i, by in enumerate(sets))
+    levels = tuple(_level(i, by, 1 + max(key[i] for key in answers), start[i]) for i, by in enumerate(sets))
     return Cascade(levels, tuple(range(len(start))), answers, after)
 
 
-def _level(i: int, by: dict[Key, Action], size: int) -> Level:
-    """Level i with so many values, and one for each tile that a permutation moves."""
-    size = max([size, *(len(action) for action in by.values() if isinstance(action, tuple))])
-    whole = lambda action: (*action, *range(len(action), size)) if isinstance(action, tuple) else action
+def _level(i: int, by: dict[Key, Action], size: int, first: int) -> Level:
+    """Level i with so many values, and one for each tile that a permutation moves; `first` and 0 are exchanged.
+
+    The number of tiles depends on the levels above: behind some of their values it can be `first` or less. So a
+    permutation moves all values of the level before any are exchanged.
+    """
+    permutations = [action for action in by.values() if isinstance(action, tuple)]
+    size = max([size, *(max(len(action), 1 + first) for action in permutations)])
+
+    def whole(action: Action) -> Action:
+        if not isinstance(action, tuple):
+            return _swapped(action, first)
+        action = (*action, *range(len(action), size))
+        return tuple(_swapped(action[_swapped(value, first)], first) for value in range(size))
+
     return Level(size, tuple(range(i)), {key: whole(action) for key, action in by.items()})
-
-
-def _action_swapped(action: Action, first: int) -> Action:
-    """The action on values of which `first` and 0 are exchanged."""
-    if not isinstance(action, tuple):
-        return _swapped(action, first)
-    return tuple(_swapped(action[_swapped(value, first)], first) for value in range(len(action)))
 
 
 def _swapped(value: int, first: int) -> int:

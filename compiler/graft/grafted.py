@@ -137,7 +137,7 @@ def _checked(tokens: Mapping[str, int], circuit: Circuit, vocab: int) -> dict[st
     for letter, place in tokens.items():
         if letter not in letters:
             raise GraftError(
-                f"the token map has {shown(letter)}, which is no letter of the circuit{close_to(letter, letters)}."
+                f"the token map has {shown(letter)}, which is no letter of the circuit{close_to(letter, letters, '.')}"
             )
         if isinstance(place, (list, tuple)):
             raise GraftError(

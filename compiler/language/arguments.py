@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from math import isfinite
@@ -30,6 +30,16 @@ def shown(value: object) -> str:
     text = " ".join(text.split())
     text = text if len(text) <= 60 else text[:57] + "…"
     return text if isinstance(value, (str, int, float, type(None))) else f"{text} ({type(value).__name__})"
+
+
+def counted(number: int, what: str) -> str:
+    """How many there are, for a message: 1 block, 2,048 blocks."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def spanned(numbers: Sequence[int]) -> str:
+    """From the first number to the last, the largest: 1 to 3, or 3 where they are one."""
+    return f"{numbers[0]:,} to {numbers[-1]:,}" if numbers[0] != numbers[-1] else f"{numbers[-1]:,}"
 
 
 def _written(value: object) -> str:
@@ -104,7 +114,7 @@ def number(value: object, what: str, needed: str = "a number") -> Exact:
     return _within_floats(Fraction(numerator, denominator), what)
 
 
-def close_to(name: object, known: Iterable[str]) -> str:
-    """`; did you mean 'v3'?` where a known name is close, else nothing."""
+def close_to(name: object, known: Iterable[str], end: str = "") -> str:
+    """`; did you mean 'v3'?` where a known name is close, else how the sentence ends without."""
     found = get_close_matches(name, known, 1, 0.6) if isinstance(name, str) else []
-    return f"; did you mean {found[0]!r}?" if found else ""
+    return f"; did you mean {found[0]!r}?" if found else end

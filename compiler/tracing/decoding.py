@@ -126,8 +126,9 @@ class Decoder:
             return words[self.names.index(value)].copy()
         near = close_to(value, [name for name in self.names if isinstance(name, str)])
         some = ", ".join(map(repr, self.names[:12])) + (", …" if len(self.names) > 12 else "")
+        near += " It" if near else "; it"
         raise ValueError(
-            f"{self.name!r} cannot hold {shown(value)}{near}; it holds one of {some}, or None where it is absent"
+            f"{self.name!r} cannot hold {shown(value)}{near} holds one of {some}, or None where it is absent"
         )
 
     def _numbers(self, values: Sequence[Any]) -> np.ndarray:

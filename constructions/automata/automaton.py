@@ -149,9 +149,13 @@ class Automaton(Construction):
         cascade, count = self.cascade.behind(1), len(letters) + 1  # letter 0 never comes
         return output_of(cascade, levels_of(cascade, letter, count), letter, count, entries)
 
+    def check_names(self) -> None:
+        """ValueError or CheckpointError for a letter or a class that no tokenizer can hold."""
+        check_tokens(with_special_tokens(self.alphabet().tokens))
+
     def check_sizes(self) -> None:
         super().check_sizes()
-        check_tokens(with_special_tokens(self.alphabet().tokens))
+        self.check_names()
         longest = self.longest
         if longest is not None and (self.max_length is None or self.max_length > longest):
             raise ValueError(

@@ -51,6 +51,8 @@ def automaton_command(
         from constructions.automata.automaton import Automaton, table_json
         from constructions.automata.explain import decide, with_swaps
 
+        construction = Automaton(table=table_json(given), arch=arch, dtype=dtype, max_length=most, seed=seed)
+        construction.check_names()  # before a promise is told that no checkpoint could keep
         decision = with_swaps(decide(given), given) if explain or arch == "gated-deltanet" else decide(given)
     if explain:
         say(strict_json(decision.to_json()) if as_json else "\n".join(decision.says))
@@ -59,7 +61,6 @@ def automaton_command(
         raise ValueError(" ".join(decision.says))
     if not as_json:
         console.print(*decision.says, sep="\n")
-    construction = Automaton(table=table_json(given), arch=arch, dtype=dtype, max_length=most, seed=seed)
     run(construction, out, verify, samples, certify, as_json, force, _keys(decision, construction))
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from compiler.artifact.card import error_lines
 from compiler.digits import at_most, percent
+from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.language.markdown import one_line, printable
@@ -141,7 +142,7 @@ def show_report(report: dict) -> None:
             console.print("margin: by how much every right score leads the next one, at least")
     for run in report.get("generation", []):
         found = f"first wrong after {run['wrong']}" if run["wrong"] else "all right"
-        count = f"{_counted(run['chains'], 'chain')}, {_counted(run['tokens'], 'token')}"
+        count = f"{counted(run['chains'], 'chain')}, {counted(run['tokens'], 'token')}"
         console.print(f"written by {run['runtime']}: {count}, {found}")
     for sentence in report.get("cuda_limits", []):
         console.print(f"not for the CUDA kernels of mamba_ssm: {sentence}")
@@ -150,7 +151,7 @@ def show_report(report: dict) -> None:
     for left_out in _left_out(report):
         console.print(left_out)
     for name, rate in report.get("contrasts", {}).items():
-        count = _counted(report["contrast_sequences"][name], "sequence")
+        count = counted(report["contrast_sequences"][name], "sequence")
         console.print(f"on the same data, {name}: {100 * rate:.1f} % of {count} right")
     if "runtime" in report:
         console.print(f"ran on: {report['runtime']}")
@@ -165,10 +166,6 @@ def _left_out(report: dict) -> Iterator[str]:
         missing = " and ".join(f"{count:,} {kind}" for kind, count in kinds if count)
         if missing:
             yield f"task {number}: {missing} sequences not run: beyond {BUDGET}; --verify random runs all"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _sizes_table(report: dict) -> Table:

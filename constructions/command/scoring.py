@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +16,11 @@ from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
+from constructions.command.outputs import check_apart
 from constructions.command.reporting import strict_json, table_of
+
+if TYPE_CHECKING:
+    from constructions.scoring.problem import Problem
 
 MOST_STEPS = 5000
 Seed = Annotated[
@@ -42,6 +47,7 @@ def twin(
     with progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions.checkpoints.saved import rebuild
+            from constructions.scoring.asked import inputs_of
             from constructions.scoring.truth import Truth
             from constructions.scoring.twin import STEPS, trained
             from constructions.scoring.twins_saved import check_out, write_twin
@@ -50,7 +56,7 @@ def twin(
         if built.over_numbers or built.model is None:
             raise ValueError(f"{directory} is no language model, and a twin is one.")
         count = STEPS if steps is None else steps
-        found = trained(Truth(built.compiled), seed, count, bars("train", count))
+        found = trained(Truth(built.compiled, inputs_of(built)), seed, count, bars("train", count))
         write_twin(found, directory, out)
     measured = found.record()["measured"]
     if as_json:
@@ -82,10 +88,23 @@ def score(
         problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": one.name} | asdict(one.score(problem)) for one in methods]
     if as_json:
-        say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, "scores": rows}))
+        held = {"scored": problem.asked, "variables": dict(problem.equal), "left_out": dict(problem.left_out)}
+        say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, **held, "scores": rows}))
         return
     shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
     console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))
+    for line in _said(problem):
+        console.print(line, markup=False)
+
+
+def _said(problem: Problem) -> Iterator[str]:
+    """What stands below the scores: where answers count, which streams are one variable, and which are none."""
+    yield f"scored: {problem.asked}"
+    for equal in problem.equal.values():
+        if len(equal) > 1:
+            yield f"one variable, for they are equal and share their lanes: {', '.join(map(repr, equal))}"
+    for name, reason in problem.left_out.items():
+        yield f"left out: {name!r}; {reason}"
 
 
 def _kept(keep: Path) -> list[dict[str, Any]]:
@@ -114,6 +133,7 @@ def score_table(
     requests.file_path(keep, "--keep")  # both refused now, not behind the runs
     if page is not None:
         text_of(page)
+        check_apart({"--keep": keep, "--page": page})
     with progress(quiet=False) as bars:
         with bars.stage("start PyTorch"):
             from constructions.scoring import table

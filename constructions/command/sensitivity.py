@@ -17,6 +17,7 @@ from compiler.artifact.files import CONFIG, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.json_files import shown as quoted
 from compiler.artifact.manifest import manifest_content
+from compiler.language.arguments import counted
 from constructions.command.display import console, say, working
 from constructions.command.numbers import read_numbers
 from constructions.command.options import LARGEST_SEED, Json, Plot
@@ -194,7 +195,7 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
 
 def _block(block: int | None, count: int) -> int:
     if block is not None and block > count:
-        raise ValueError(f"--block {block}: the model has {count} blocks, counted from 1.")
+        raise ValueError(f"--block {block}: the model has {counted(count, 'block')}, numbered from 1.")
     return block or count
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
+from compiler.language.arguments import spanned
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.language.words import count, latch, present
@@ -51,7 +52,7 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
 
     def prompts(self) -> str:
         lengths = self.given.lengths
-        return f"{lengths[0]} to {lengths[-1]} letters of {' '.join(self.given.letters)}"
+        return f"{spanned(lengths)} letter{'s' * (lengths[-1] != 1)} of {' '.join(self.given.letters)}"
 
     def table(self) -> int:
         return self.given.lengths[-1]

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compiler.language.arguments import instance, integer, shown
+from constructions.copy_dp.problem_letters import check_letters
 from verify.arguments import at_least, at_most
 from verify.tasks.solvers.recurrences import LocalSolver, LocalSolverOnLetters
 
@@ -60,43 +61,41 @@ class LocalProblem:
     def __post_init__(self) -> None:
         if not instance(self.name, str, "name", "a text").isprintable() or not self.name.strip():
             raise ValueError(f"name is {self.name!r}, and one line of text is needed")
-        if isinstance(self.terms, range) and not self.letters:
-            raise ValueError(f"terms is {shown(self.terms)}, and without letters the largest n is needed, one number")
-        terms = self._words() if self.letters else integer(self.terms, "terms")
         for what, value, because, most in (
             ("reach", integer(self.reach, "reach"), "an entry has one before it", _REACH),
-            ("terms", terms, "a chain has an entry", _LETTERS if self.letters else _TERMS),
             ("largest", integer(self.largest, "largest"), "a value can be 0 or 1", _NUMBERS),
         ):
             at_least(what, value, 1, because)
             at_most(what, value, most, "no more are tried")
         integer(self.missing, "missing")
+        if self.letters:
+            self._check_words()
+            return
+        if isinstance(self.terms, range):
+            raise ValueError(f"terms is {shown(self.terms)}, and without letters the largest n is needed, one number")
+        at_least("terms", integer(self.terms, "terms"), 1, "a chain has an entry")
+        at_most("terms", self.terms, _TERMS, "no more are tried")
 
-    def _words(self) -> int:
-        """The most letters of a word; ValueError where the letters, or what is read of them, are none."""
-        names = list(self.letters)
-        odd = [name for name in names if not isinstance(name, str) or not name]
-        taken = {*_MARKS, *map(str, range(integer(self.largest, "largest") + 1))}.intersection(map(str, names))
-        if odd or taken or len(set(names)) < len(names):
-            told = f"{(odd or sorted(taken) or names)[0]!r}"
-            raise ValueError(
-                f"letters has {told}, and they must be different texts, none of them {' '.join(_MARKS)} or a number "
-                f"from 0 to {self.largest}, which the chain writes"
-            )
-        reads = [integer(offset, "an entry of reads") for offset in instance(self.reads, Sequence, "reads", "a tuple")]
+    def _check_words(self) -> None:
+        """ValueError or TypeError where the letters, what is read of them, or the lengths of words, are none."""
+        check_letters(self.letters, _MARKS, self.largest)
+        reads = instance(self.reads, Sequence, "reads", "a tuple")[: _READS + 1]
         if not 1 <= len(reads) <= _READS:
-            raise ValueError(f"reads has {len(reads)} entries, and 1 to {_READS} work")
+            raise ValueError(f"reads is {shown(self.reads)}, and 1 to {_READS} entries work")
+        for offset in reads:
+            integer(offset, "an entry of reads")
         integer(self.blank, "blank")
-        lengths = self.lengths
-        if not lengths or lengths[0] < 1:
-            raise ValueError(f"terms is {self.terms!r}, and words of 1 letter or more are needed")
-        return lengths[-1]
+        terms = self.terms if isinstance(self.terms, range) else (integer(self.terms, "terms"),)
+        if not terms or min(terms[0], terms[-1]) < 1:
+            raise ValueError(f"terms is {shown(self.terms)}, and words of 1 letter or more are needed")
+        if max(terms[0], terms[-1]) > _LETTERS:
+            raise ValueError(f"terms is {shown(self.terms)}, and words of at most {_LETTERS} letters are tried")
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """With letters: how many a word may have, in order."""
         if isinstance(self.terms, range):
-            return tuple(sorted(self.terms[: _LETTERS + 1]))
+            return tuple(sorted(self.terms))
         return (integer(self.terms, "terms"),)
 
     def solver(self) -> LocalSolver | LocalSolverOnLetters:

@@ -43,7 +43,7 @@ import numpy as np
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import integer
+from compiler.language.arguments import integer, spanned
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
@@ -131,8 +131,9 @@ class DPProblem(ProblemData):
         ends = [states[length] for length in sorted(set(self.plan.entries.values()))]
         edges += values + leaving(ends, "end", [END]) + [("end", "end", [END])]
         length = sum(self.most) + len(self.inputs) + self.plan.longest + 1
-        shown = " and ".join(f"{min(g)} to {max(g)}" if isinstance(g, range) else str(g) for g in self.inputs)
-        text = f"inputs of {shown} letters, and what the model itself writes after them"
+        lengths = (sorted(given) if isinstance(given, range) else [given] for given in self.inputs)
+        shown = " and ".join(map(spanned, lengths))
+        text = f"inputs of {shown} letter{'s' * (shown != '1')}, and what the model itself writes after them"
         text += f" ({self.said})" if self.said else ""
         return InputLanguage.of(self.alphabet(), "start", edges, length, text, "chain")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.analysis.paths import MOST_STEPS
 from compiler.language.arguments import instance, integer, shown
 from constructions.copy_dp.problem_data import Aggregation, ProblemData, Size
+from constructions.copy_dp.problem_letters import NEEDED, check_letters
 from constructions.copy_dp.problem_plan import before, cells_of, gathered, sizes_of
 from verify.arguments import at_least, one_of, run_own
 
@@ -23,18 +25,12 @@ def check(problem: ProblemData) -> None:
         raise ValueError(f"name is {problem.name!r}, and one line of text is needed")
     if not instance(problem.said, str, "said", "a text").isprintable():
         raise ValueError(f"said is {problem.said!r}, and one line of text is needed")
-    _entries(problem.letters, "letters", "a text, or a list of texts,")
-    at_least("letters", len(problem.letters), 1, "inputs consist of them")
+    at_least("letters", len(_entries(problem.letters, "letters", NEEDED)), 1, "inputs consist of them")
     _check_inputs(problem)
     at_least("largest", integer(problem.largest, "largest"), 1, "a value can be 0 or 1")
     if problem.largest > _NUMBERS:
         raise ValueError(f"{problem.name}: largest is {problem.largest}, and at most {_NUMBERS} works")
-    taken = {*_MARKS, *map(str, range(problem.largest + 1))} & set(problem.letters)
-    if taken:
-        raise ValueError(
-            f"letters has {min(taken)!r}, which the chain writes: it has {' '.join(_MARKS)} and the numbers 0 to "
-            f"{problem.largest}; choose other letters"
-        )
+    check_letters(problem.letters, _MARKS, problem.largest)
     for what in ("missing", "blank"):
         integer(getattr(problem, what), what)
     if not isinstance(problem.answer, Aggregation):
@@ -52,26 +48,39 @@ def check(problem: ProblemData) -> None:
 
 
 def _check_inputs(problem: ProblemData) -> None:
-    at_least(
-        "inputs", len(_entries(problem.inputs, "inputs", "a tuple of lengths")), 1, "there must be something to read"
-    )
-    count = 1
-    for given in problem.inputs:
-        if isinstance(given, range):
-            if not given or min(given) < 0:
-                raise ValueError(f"inputs has {given}, and a range of lengths holds some, none of them below 0")
-            count *= max(given) + 1
-            if max(given) < 1:
-                raise ValueError(f"inputs has {given}, and some input of it has a letter")
-        else:
-            at_least("inputs", integer(given, "a length of inputs"), 1, "each input has a letter")
-    if count > _ENTRIES:
-        raise ValueError(f"{problem.name}: its lengths have {count} combinations, and at most {_ENTRIES} work")
+    given = _entries(problem.inputs, "inputs", "a tuple of lengths")
+    if not given:
+        raise ValueError(f"inputs is {shown(given)}, and there must be something to read")
+    letters, combinations = 0, 1
+    for lengths in given:
+        longest = _longest(lengths)
+        letters += longest
+        if letters > MOST_STEPS:
+            raise ValueError(
+                f"{problem.name}: inputs is {shown(given)}, with more than {MOST_STEPS} letters in all, and no "
+                "memory of more is followed"
+            )
+        combinations *= longest + 1 if isinstance(lengths, range) else 1
+    if combinations > _ENTRIES:
+        raise ValueError(f"{problem.name}: its lengths have {combinations} combinations, and at most {_ENTRIES} work")
     if problem.varies != callable(problem.cells):
         raise ValueError(
             f"{problem.name}: cells is {'a function of n' if callable(problem.cells) else 'a list'}, and "
             f"{'an input' if problem.varies else 'no input'} has a range of lengths; give both or neither"
         )
+
+
+def _longest(lengths: int | range) -> int:
+    """The most letters that an input of these lengths has. A range is never gone through: it may have 10^9 entries."""
+    if not isinstance(lengths, range):
+        at_least("inputs", integer(lengths, "a length of inputs"), 1, "each input has a letter")
+        return lengths
+    if not lengths or min(lengths[0], lengths[-1]) < 0:
+        raise ValueError(f"inputs has {shown(lengths)}, and a range of lengths holds some, none of them below 0")
+    longest = max(lengths[0], lengths[-1])
+    if longest < 1:
+        raise ValueError(f"inputs has {shown(lengths)}, and some input of it has a letter")
+    return longest
 
 
 def _of_all(problem: ProblemData) -> str:
@@ -85,7 +94,12 @@ def _called(problem: ProblemData, what: str, size: Size, function: Any, *operand
 
 
 def _entries(given: Any, what: str, needed: str) -> Sequence:
-    return instance(given, Sequence, what, needed)
+    found = instance(given, Sequence, what, needed)
+    try:
+        len(found)
+    except OverflowError:  # of a range
+        raise ValueError(f"{what} is {shown(given)}, and no list is as long") from None
+    return found
 
 
 def _check_cells(problem: ProblemData, size: Size) -> int:

@@ -18,7 +18,8 @@ from compiler.targets import family_of
 from compiler.targets.family import FINAL_NORM, HEAD, mixer_prefix, norm_name
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved import rebuilt, same
-from constructions.scoring.problem import LENGTH, Edges, Featurizer, Given, Problem, Scale, scales
+from constructions.scoring.asked import inputs_of
+from constructions.scoring.problem import Edges, Featurizer, Given, Problem, Scale, scales
 from constructions.scoring.sites import Site, channels_of, read_all, read_by, stream_after
 from constructions.scoring.truth import Truth
 from constructions.scoring.twin import WIDTH
@@ -52,7 +53,7 @@ def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed:
     """Components are the channels of the blocks; variables stand on lanes, which the key may have mixed."""
     if built.over_numbers or built.model is None:
         raise ValueError(f"{directory} is no language model, and methods are held to one.")
-    truth, family = Truth(built.compiled), family_of(built.model.config["model_type"])
+    truth, family = Truth(built.compiled, inputs_of(built)), family_of(built.model.config["model_type"])
     model, told = transformers_model(directory, built.compiled.dtype), family.told_sizes(built.model.config)
     width, inner, layers = told["d_model"], told["d_inner"], range(told["layers"])
     basis = np.eye(width) if key is None else lane_basis(key.steps, width)
@@ -64,7 +65,7 @@ def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed:
         used.append(plain.astype(int) if key is None else channels_used(key.steps, layer, plain).astype(int))
     sites = {name: stream_after(family, truth.after(name), width) for name in truth.variables}
     nodes = tuple(channels_of(family, layer, inner) for layer in layers)
-    seen = read_all(model, nodes, torch.from_numpy(truth.draw(TRAIN, LENGTH, 4 * seed)))
+    seen = read_all(model, nodes, torch.from_numpy(truth.draw(TRAIN, 4 * seed)))
     for one, values in zip(used, seen, strict=True):
         constant = (values.flatten(0, 1) == values[0, 0]).all(dim=0).numpy()
         one[constant & (one == 1)] = -1  # what never varies cannot be told from a bias
@@ -104,7 +105,8 @@ def _of_twin(directory: Path, seed: int) -> Problem:
     from constructions.scoring.twins_saved import check_lanes, read_twin
 
     twin, manifest = read_twin(directory)
-    truth, one = Truth(rebuilt(directory, manifest, MANIFEST).compiled), np.eye(WIDTH)
+    built, one = rebuilt(directory, manifest, MANIFEST), np.eye(WIDTH)
+    truth = Truth(built.compiled, inputs_of(built))
     check_lanes(twin, truth)
     used = np.full(WIDTH, -1)
     used[twin.free] = 0
@@ -126,7 +128,9 @@ def _problem(
     edges: tuple[Edges, ...] = (), edges_used: Sequence[np.ndarray] = (),
 ) -> Problem:  # fmt: skip
     """places: for each variable how it is read from its site, and how it is written there."""
-    ids, other, held, source = (truth.draw(n, LENGTH, 4 * seed + k) for k, n in enumerate((TRAIN, TRAIN, HELD, HELD)))
+    ids, other, held, source = (
+        truth.draw(n, 4 * seed + k, held=n == HELD) for k, n in enumerate((TRAIN, TRAIN, HELD, HELD))
+    )
     tokens = torch.from_numpy(ids)
     scale = scales(model, sites, tokens)
     given = Given(
@@ -151,6 +155,9 @@ def _problem(
         held_answers=truth.answers(held),
         oracle={v: _scaled(*places[v], scale[v]) for v in sites},
         edges_used=list(edges_used),
+        equal={v: tuple(one.name for one in truth.variables[v]) for v in sites},
+        left_out=truth.left_out,
+        asked=truth.inputs.says,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -47,10 +48,11 @@ def score(problem: Problem, found: Found) -> Score:
         _check_components([len(used) for used in problem.edges_used], found.edges)
         edges = _area(problem.edges_used, found.edges)
     if found.variables is not None:
-        rights = [_interchanged(problem, name, _checked(problem, name, found)) for name in problem.held]
+        given = {name: _checked(problem, name, found.variables) for name in problem.held}
+        rights = [_interchanged(problem, name, one) for name, one in given.items()]
         count = sum(len(r) for r in rights)
         interchange = float(np.concatenate(rights).mean()) if count else None
-        matched = float(np.mean([_matched(problem, name, found.variables[name]) for name in problem.held]))
+        matched = float(np.mean([_matched(problem, name, one) for name, one in given.items()]))
     return Score(area, faithful, interchange, matched, count, edges)
 
 
@@ -58,22 +60,30 @@ def _check_components(widths: list[int], components: list[np.ndarray]) -> None:
     shapes = [np.shape(c) for c in components]
     if shapes != [(w,) for w in widths]:
         raise ValueError(f"a method gave component scores of shapes {shapes}, and the sites have widths {widths}.")
-    if not all(np.isfinite(c).all() for c in components):
-        raise ValueError("a method gave component scores that are no finite numbers.")
+    if not all(_is_real(c) for c in components):
+        raise ValueError("a method gave component scores that are no finite real numbers.")
 
 
-def _checked(problem: Problem, name: str, found: Found) -> Featurizer:
-    """The featurizer of a variable, of the shape that its site asks for."""
+def _is_real(values: np.ndarray | torch.Tensor) -> bool:
+    """Whether all are finite real numbers, of which one can be greater than another."""
+    array = np.asarray(values)
+    return array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
+
+
+def _checked(problem: Problem, name: str, variables: Mapping[str, Featurizer]) -> Featurizer:
+    """The featurizer of a variable, of the shape that its site asks for, in finite numbers."""
     width = problem.given.site[name].width
-    if found.variables is None or name not in found.variables:
+    if name not in variables:
         raise ValueError(f"a method gave no featurizer for the variable {name!r}.")
-    one = Featurizer(found.variables[name].read, found.variables[name].write)  # with no way of its own to exchange
-    if one.read.shape != (one.write.shape[1], width) or one.write.shape[0] != width:
+    read, write = (torch.as_tensor(part).detach() for part in (variables[name].read, variables[name].write))
+    if read.shape != (*write.shape[1:], width) or write.ndim != 2 or len(write) != width:
         raise ValueError(
-            f"a method read {name!r} with {tuple(one.read.shape)} and wrote it with {tuple(one.write.shape)}, expected "
+            f"a method read {name!r} with {tuple(read.shape)} and wrote it with {tuple(write.shape)}, expected "
             f"(k, {width}) and ({width}, k)."
         )
-    return one
+    if not (_is_real(read) and _is_real(write)):
+        raise ValueError(f"a method gave a featurizer for {name!r} that is not of finite real numbers.")
+    return Featurizer(read.double(), write.double())  # with no way of its own to exchange
 
 
 def _area(used: list[np.ndarray], found: list[np.ndarray]) -> float | None:
@@ -86,7 +96,7 @@ def _area(used: list[np.ndarray], found: list[np.ndarray]) -> float | None:
 
 
 @torch.no_grad()
-def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
+def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float | None:
     """Coordinates that do not count stay as they are."""
     given = problem.given
     parts = np.split(_kept(problem.used, found), np.cumsum([site.width for site in given.nodes])[:-1])
@@ -99,7 +109,7 @@ def _faithfulness(problem: Problem, found: list[np.ndarray]) -> float:
         logits = given.model(torch.from_numpy(first.base), use_cache=False).logits
     wanted = problem.held_answers
     asked = wanted != IGNORED
-    return float((logits.argmax(-1).numpy() == wanted)[asked].mean())
+    return float((logits.argmax(-1).numpy() == wanted)[asked].mean()) if asked.any() else None
 
 
 def _kept(used: list[np.ndarray], found: list[np.ndarray]) -> np.ndarray:
@@ -124,15 +134,24 @@ def exchanged_answers(problem: Problem, name: str, featurizer: Featurizer, pairs
     """What the model answers with the subspace of another input."""
     given = problem.given
     site, scale = given.site[name], given.scale[name]
+    overflows = ValueError(
+        f"a method's featurizer for {name!r} has numbers so large that the model overflows with them."
+    )
     source = scale.of_values(site.read(given.model, torch.from_numpy(pairs.source)))
 
     def change(values: torch.Tensor) -> torch.Tensor:
         base = scale.of_values(values)
         moved = (featurizer.swapped(base, source) - base) * scale.spread
-        return (values.double() + moved).to(values.dtype)
+        found = (values.double() + moved).to(values.dtype)
+        if not found.square().sum(dim=-1).isfinite().all():  # which a norm forms, and answers 0 where it overflows
+            raise overflows
+        return found
 
     with site.changed(given.model, change):
-        return given.model(torch.from_numpy(pairs.base), use_cache=False).logits.argmax(-1).numpy()
+        logits = given.model(torch.from_numpy(pairs.base), use_cache=False).logits
+    if not logits.isfinite().all():  # argmax would take a NaN for the answer
+        raise overflows
+    return logits.argmax(-1).numpy()
 
 
 def _matched(problem: Problem, name: str, featurizer: Featurizer) -> float:
@@ -141,12 +160,18 @@ def _matched(problem: Problem, name: str, featurizer: Featurizer) -> float:
     given, pairs = problem.given, problem.held[name]
     site: Site = given.site[name]
     values = given.scale[name].of_values(site.read(given.model, torch.from_numpy(pairs.base)))
-    features = (values @ featurizer.read.T).flatten(0, 1).numpy()
+    features = (values @ _scaled_rows(featurizer.read).T).flatten(0, 1).numpy()
     labels = problem.held_labels[name].flatten(0, 1).double().numpy()
     labels = labels[:, labels.std(axis=0) > 0]
-    size = np.abs(_correlations(labels, features))
+    size = np.minimum(np.abs(_correlations(labels, features)), 1.0)  # which rounding exceeds
     rows, columns = linear_sum_assignment(-size)
     return float(size[rows, columns].sum() / max(1, labels.shape[1]))
+
+
+def _scaled_rows(read: torch.Tensor) -> torch.Tensor:
+    """Large rows times a power of two, which no correlation sees, so that none overflows."""
+    exponent = torch.frexp(read.abs().amax(dim=1, keepdim=True)).exponent
+    return torch.ldexp(read, -exponent.clamp(min=0))
 
 
 def _correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:

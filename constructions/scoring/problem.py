@@ -12,8 +12,6 @@ import torch
 from constructions.scoring.sites import Site, read_all
 from constructions.scoring.truth import Pairs
 
-LENGTH = 12
-
 
 @dataclass(frozen=True, eq=False)
 class Scale:
@@ -54,10 +52,11 @@ class Edges:
 class Given:
     """All that a method sees: a plain model of transformers and data, nothing of where anything stands.
 
-    ids, answers: (n, time), -100 where nothing is asked. nodes: sites whose coordinates are ranked. site: for each
-    variable where its subspace is sought, and scale: how that site's coordinates are measured. labels: for each
-    variable (n, time, width) values on `ids`. pairs: for each variable interchanges with the answers that they should
-    give. seed: for all that the method draws. edges: what edges are ranked; none where a compiled model has one block.
+    ids, answers: (n, time), -100 where nobody asks, or no letter alone is right. nodes: sites whose coordinates are
+    ranked. site: for each variable where its subspace is sought, and scale: how that site's coordinates are measured.
+    labels: for each variable (n, time, width) values on `ids`. pairs: for each variable interchanges with the answers
+    that they should give. seed: for all that the method draws. edges: what edges are ranked; none where a compiled
+    model has one block.
     """
 
     model: Any
@@ -111,7 +110,9 @@ class Problem:
 
     used: for each site of `given.nodes` whether a coordinate is part of the algorithm (1), is not (0), or does not
     count (-1). held: pairs that no method saw, by variable, all of the same inputs, with their labels and answers;
-    oracle: the true featurizers. edges_used: the same as `used` for each of `given.edges`.
+    oracle: the true featurizers. edges_used: the same as `used` for each of `given.edges`. equal: for each variable
+    the names of the streams that are one with it. left_out: what no method is asked for, with the reason. asked: at
+    which positions answers are scored, in words.
     """
 
     name: str
@@ -123,6 +124,9 @@ class Problem:
     held_answers: np.ndarray
     oracle: Mapping[str, Featurizer]
     edges_used: list[np.ndarray] = field(default_factory=list)
+    equal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    asked: str = ""
 
 
 def scales(model: Any, sites: Mapping[str, Site], ids: torch.Tensor) -> dict[str, Scale]:

@@ -47,13 +47,15 @@ def plain(place: Path, name: str, arch: str = "mamba") -> Path:
 def twin_of(place: Path, name: str, seed: int, steps: int) -> Path:
     """Its twin, trained where it is not there."""
     from constructions.checkpoints.saved import rebuild
+    from constructions.scoring.asked import inputs_of
     from constructions.scoring.truth import Truth
     from constructions.scoring.twin import trained
     from constructions.scoring.twins_saved import write_twin
 
     out, source = place / f"{name}-twin", plain(place, name)
     if not out.exists():
-        write_twin(trained(Truth(rebuild(source).compiled), seed, steps), source, out)
+        built = rebuild(source)
+        write_twin(trained(Truth(built.compiled, inputs_of(built)), seed, steps), source, out)
     return out
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 from compiler.artifact.tokenizer import with_special_tokens
-from constructions.scoring.problem import LENGTH
 from constructions.scoring.truth import Truth
 from verify.tasks.task import IGNORED
 
@@ -132,6 +131,8 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
     base, source = _pools(truth, seed)
     _held(truth, seed, seen_by(truth, seed))  # refused now, not behind the training
     plain = truth.answers(base)
+    if (plain != IGNORED).sum() < POOL:
+        raise ValueError("the task asks less often than once an input, so a twin would often be trained on nothing.")
     swapped = {name: truth.pairs(name, base, source).answers for name in names}
     adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0)
     rate = torch.optim.lr_scheduler.OneCycleLR(adam, RATE, total_steps=max(steps, 2))
@@ -153,7 +154,7 @@ def trained(truth: Truth, seed: int, steps: int = STEPS, told: Told = lambda don
 
 def _pools(truth: Truth, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """What a twin is trained on: inputs, and others whose values theirs are exchanged with."""
-    return truth.draw(POOL, LENGTH, 2 * seed), truth.draw(POOL, LENGTH, 2 * seed + 1)
+    return truth.draw(POOL, 2 * seed), truth.draw(POOL, 2 * seed + 1)
 
 
 def seen_by(truth: Truth, seed: int) -> set[bytes]:
@@ -196,7 +197,7 @@ def measured(truth: Truth, twin: Twin, seen: set[bytes]) -> Faithfulness:
 
 def _held(truth: Truth, seed: int, seen: set[bytes]) -> tuple[np.ndarray, np.ndarray]:
     """The pairs; ValueError where no input is left that was not trained on."""
-    ids = truth.draw(4 * HELD, LENGTH, HELD_SEED + seed)
+    ids = truth.draw(4 * HELD, HELD_SEED + seed, held=True)
     base = ids[: 3 * HELD]
     base = base[[row.tobytes() not in seen for row in base]][:HELD]
     if not len(base):

@@ -298,7 +298,7 @@ def test_configs_that_do_not_fit_are_refused():
         Stack.from_language_model({k: v for k, v in config.items() if k != "state_size"}, tensors)
     with pytest.raises(ValueError, match="model_type 's4' is no family of ours, expected 'mamba' or 'mamba2'"):
         Stack.from_language_model(config | {"model_type": "s4"}, tensors)
-    with pytest.raises(ValueError, match="2 blocks but 1 block configurations"):
+    with pytest.raises(ValueError, match="block_tensors is for 2 blocks, and block_config for 1"):
         Stack.bare(
             tensors["backbone.embeddings.weight"],
             mixers(tensors),

@@ -17,6 +17,7 @@ from compiler.automata.monoid import transition_monoid
 from compiler.automata.table import NO, YES, Table, minimal, table_of
 from constructions.automata.languages import NAMED
 from tests.automata.tables import group_orders, maps, random_table
+from verify.tasks.recognition import Recognition
 
 SMALL = [random_table(seed, 2 + seed % 5, "ab" if seed % 3 else "abc") for seed in range(120)]
 TINY = [random_table(seed, 2 + seed % 3) for seed in range(60)]
@@ -127,6 +128,11 @@ def test_no_more_maps_are_made_at_once_than_are_kept(monkeypatch) -> None:
     behind = {tuple(map(int, row)) for row in monoid.elements}
     letters = [tuple(row[i] for row in many.following) for i in range(60)]
     assert len(behind) == 500 and {tuple(range(12)), *letters} <= behind
+
+
+def test_one_state_and_one_letter_are_said_as_one() -> None:
+    assert Recognition(((0,),), 0, (0,), 1).describe() == "a finite automaton of 1 state, 1 letter out of 1"
+    assert Recognition(((0,), (0,)), 0, (0, 0), 9).describe() == "a finite automaton of 2 states, 9 letters out of 1"
 
 
 def test_caps_are_sentences() -> None:

@@ -98,6 +98,27 @@ def test_a_letter_that_tokenizers_keep_is_refused_before_work(tmp_path: Path, mo
         CliRunner().invoke(app, ["automaton", "--table", table, "--out", str(tmp_path / "out")], catch_exceptions=False)
 
 
+@pytest.mark.parametrize("rest", [["--explain"], ["--out", "out"]])
+@pytest.mark.parametrize(
+    "letter, answer, said",
+    [
+        ("a b", "p", "token 'a b' is empty or holds white space"),
+        ("", "p", "token '' is empty or holds white space"),
+        ("<unk>", "p", "no name may hold <eos>, <pad>, <unk>"),
+        ("a", "\t", "holds white space"),
+    ],
+)
+def test_names_that_no_tokenizer_holds_are_refused_before_anything_is_promised(
+    letter: str, answer: str, said: str, rest: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of letters and of what is answered."""
+    monkeypatch.chdir(tmp_path)
+    table = write(tmp_path, {"start": "p", "classes": {"p": answer}, "transitions": {"p": {letter: "p"}}})
+    done = CliRunner().invoke(app, ["automaton", "--table", table, *rest])
+    assert isinstance(done.exception, ValueError) and said in str(done.exception)
+    assert not done.stdout and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     "arguments, said",
     [

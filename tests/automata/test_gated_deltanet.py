@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from compiler.automata.regex import regex_table
 from compiler.automata.table import Table
 from compiler.compiled import run_blocks
 from compiler.driver import compile
 from compiler.errors import CompileError
 from constructions.automata.automaton import Automaton, table_json
+from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
 from constructions.checkpoints.built import build
@@ -43,6 +46,25 @@ def test_blocks_answer_what_the_table_answers(name: str) -> None:
     said = (run_blocks(compiled, np.array(letters)[words])[-1] @ compiled.head.toarray().T).argmax(axis=-1)
     for word, row in zip(words.tolist(), said.tolist(), strict=True):
         assert [alphabet.tokens[i] for i in row] == answers(table, word)
+
+
+@pytest.mark.parametrize("arch, length, upto", [("gated-deltanet", None, 7), ("mamba", 20, 5)])
+def test_a_level_that_has_fewer_tiles_than_where_it_starts(arch: str, length: int | None, upto: int) -> None:
+    """Its start is tile 2, and behind another value of the level above only two tiles are left, which a letter swaps.
+
+    All words of up to so many letters, beside Python's own expressions.
+    """
+    expression, letters = "(c|a[^b])+|(c|b*)*", "abc"
+    construction = Automaton(table=table_json(regex_table(expression, letters)), arch=arch, max_length=length)  # type: ignore[arg-type]
+    assert decide(construction.given).groups[0].name == "C_2"
+    compiled, alphabet = construction.compiled(), construction.alphabet()
+    words = list(product(letters, repeat=upto))
+    tokens = np.array([[alphabet.index(letter) for letter in word] for word in words])
+    said = (run_blocks(compiled, tokens)[-1] @ compiled.head.toarray().T).argmax(axis=-1)
+    accepts = re.compile(expression).fullmatch
+    for word, row in zip(words, said.tolist(), strict=True):
+        matched = [accepts("".join(word[:end])) is not None for end in range(1, upto + 1)]
+        assert [alphabet.tokens[i] == "yes" for i in row] == matched
 
 
 def run(*arguments: str) -> dict:

@@ -13,7 +13,7 @@ from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import CapMet, images
 from compiler.automata.permutations import behind, blocks, generated, inverse, swapped, swaps
 from compiler.automata.splitting import longest, split
-from compiler.automata.table import Table, minimal
+from compiler.automata.table import NO, YES, Table, minimal
 from compiler.automata.turning import Machine, turning_cascade, turnings
 from constructions.automata.languages import NAMED
 from constructions.automata.random_automata import drawn
@@ -65,6 +65,24 @@ def test_random_automata_with_groups_are_followed() -> None:
         assert wrong_answers(cascade, table, 150, number) == 0
         followed += 1
     assert followed >= 0.4 * len(tried) and refused <= max(1, len(tried) / 50), (followed, refused)
+
+
+# Whose levels have fewer tiles behind some values of the levels above than where they start.
+FEWER = ((1, 2, 0), (3, 4, 3), (4, 2, 2), (1, 4, 3), (4, 4, 4))
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("answers", [{0, 2, 3}, {1, 4}])
+def test_levels_whose_number_of_tiles_varies_begin_anywhere(start: int, answers: set[int]) -> None:
+    outputs = tuple(YES if state in answers else NO for state in range(5))
+    table = minimal(Table(tuple("abc"), FEWER, start, outputs, tuple("01234")))
+    cascade = turning_cascade(images(table), table.outputs)
+    machine = Machine(cascade)
+    for word in product(range(3), repeat=7):
+        state, at = machine.start, table.start
+        for letter in word:
+            state, at = machine.step(state, letter), table.following[at][letter]
+            assert machine.output(state) == table.outputs[at]
 
 
 def test_all_that_swaps_can_hold_is_right_for_s3_and_resets() -> None:

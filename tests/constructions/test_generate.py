@@ -108,6 +108,13 @@ def test_prompts_that_are_refused(checkpoint, prompt, reason):
         Writer(checkpoint[1]).write([prompt])
 
 
+def test_a_near_token_is_named_and_the_sentence_ends_once(counts):
+    with pytest.raises(ValueError, match=r"has '12', which is no token of this model; did you mean '[12]'\?$"):
+        Writer(counts).write(["12"])
+    with pytest.raises(ValueError, match=r"has 'q', which is no token of this model\.$"):
+        Writer(counts).write(["q"])
+
+
 def test_the_beginning_of_a_prompt_is_refused_with_what_is_missing(checkpoint):
     told = CliRunner().invoke(app, ["generate", str(checkpoint[1]), "--prompt", "a b"])
     assert isinstance(told.exception, ValueError) and not told.stdout

@@ -100,17 +100,36 @@ def test_letters_before_and_behind_a_place_are_read():
         ({"letters": "aa"}, "letters has 'a', and they must be different texts"),
         ({"letters": ["a", 3]}, "letters has 3, and they must be different texts"),
         ({"letters": "a;"}, "letters has ';', and they must"),
-        ({"reads": ()}, "reads has 0 entries, and 1 to 16 work"),
+        ({"letters": 5}, "letters is 5, and a text, or a list of texts, is needed"),
+        ({"letters": range(1, 10**9)}, "letters has 1, and they must"),
+        ({"largest": 10**9}, "largest = 1000000000 is too large"),
+        ({"reads": ()}, r"reads is \(\) \(tuple\), and 1 to 16 entries work"),
+        ({"reads": range(2**70)}, "and 1 to 16 entries work"),
         ({"reads": ("x",)}, "an entry of reads"),
         ({"terms": range(3)}, "words of 1 letter or more are needed"),
         ({"terms": range(3, 3)}, "words of 1 letter or more are needed"),
-        ({"terms": range(1, 10**9)}, "terms = 2049 is too large"),
+        (
+            {"terms": range(1, 10**9)},
+            r"terms is range\(1, 1000000000\) .* at most 2048 letters are tried",
+        ),
+        ({"terms": range(1, 2**70)}, "and words of at most 2048 letters are tried"),
+        ({"terms": 2049}, "terms is 2049, and words of at most 2048 letters are tried"),
         ({"transition": lambda index, values: 0}, "its transition"),
     ],
 )
 def test_local_problems_over_letters_that_do_not_fit(changed: dict, reason: str):
     with pytest.raises((ValueError, TypeError), match=reason):
         OwnLocalOnLetters(replace(named_on_the_page("LOOT"), **changed)).circuit()
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [(3, "3 letters"), (range(3, 4), "3 letters"), (range(1, 2), "1 letter"), (range(1, 4), "1 to 3 letters")],
+)
+def test_the_lengths_of_words_are_said_once(terms: int | range, said: str):
+    loot = replace(named_on_the_page("LOOT"), terms=terms)
+    assert OwnLocalOnLetters(loot).prompts() == f"{said} of a b c d"
+    assert loot.solver().describe() == f"no-two-neighbours, words of {said}"
 
 
 def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():
@@ -135,6 +154,7 @@ def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():
         ({"transition": lambda index, values: 1 // 0}, r"its transition, line \d+: ZeroDivisionError"),
         ({"plain": lambda index, values: 7}, "plain gives 7 for entry 0, and values are declared to be whole numbers"),
         ({"plain": lambda index, values: 0.5}, "plain gives 0.5 for entry 0"),
+        ({"plain": lambda index, values: True}, "plain gives True for entry 0, and values are .* whole numbers"),
         ({"plain": lambda index, values: 10**5000}, "plain gives an integer beyond 2\\^64 for entry 0"),
         ({"plain": lambda index, values: (10**5000,)}, "plain gives a tuple with an integer beyond 2\\^64"),
         ({"terms": range(1, 9, 3)}, r"terms is range\(1, 9, 3\) \(range\), and without letters .* one number"),

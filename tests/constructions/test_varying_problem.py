@@ -14,6 +14,16 @@ from constructions.copy_dp.problem import Aggregation, DPProblem
 from tests.constructions.own_problems import named_on_the_page, problem
 
 
+@pytest.mark.parametrize(
+    ("lengths", "said"), [(range(1, 2), "1 letter"), (range(2, 3), "2 letters"), (range(1, 3), "1 to 2 letters")]
+)
+def test_a_range_of_one_length_is_said_as_one(lengths: range, said: str):
+    own = varying(inputs=(lengths,))
+    assert own.language().description.startswith(f"inputs of {said}, and")
+    cells = "1 cell" if lengths == range(1, 2) else "2 cells"
+    assert own.solver().describe() == f"sums, tables of at most {cells}"
+
+
 def changes(one: str, other: str) -> int:
     """The least number of letters put in, dropped or changed, by trying all first steps."""
 
@@ -89,6 +99,9 @@ def test_every_length_that_a_range_has(lengths: range):
         ({"inputs": (2,)}, "cells is a function of n, and no input has a range"),
         ({"inputs": (range(0),)}, "a range of lengths holds some"),
         ({"inputs": (range(-1, 3),)}, "none of them below 0"),
+        ({"inputs": (range(10**9),)}, r"inputs is \(range\(0, 1000000000\),\) .*more than 8192 letters in all"),
+        ({"inputs": (range(2**70, 0, -1),)}, "more than 8192 letters in all"),
+        ({"inputs": (range(2**70, -(2**70), -1),)}, "none of them below 0"),
         ({"inputs": (range(1),)}, "some input of it has a letter"),
         ({"inputs": (range(60), range(60))}, "3600 combinations, and at most 2048 work"),
         ({"inputs": (range(1, 90),)}, "the number of cells of all sizes together is over 2048"),

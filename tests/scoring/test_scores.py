@@ -97,6 +97,44 @@ def test_a_constant_score_keeps_what_no_score_keeps(kind, place):
     assert faithful(lambda used: np.where(used, 2.0, np.arange(len(used)) / len(used))) == 1  # ties that have room
 
 
+NOT_SCORED = {
+    "NaN": (float("nan"), float("nan"), "is not of finite real numbers"),
+    "infinite": (1.0, float("inf"), "is not of finite real numbers"),
+    "complex": (1j, 1.0, "is not of finite real numbers"),
+    "beyond float64": (1e308, 1e308, "numbers so large that the model overflows"),
+    "beyond float32": (1e20, 1e20, "numbers so large that the model overflows"),
+    "beyond the norm": (1e10, 1e10, "numbers so large that the model overflows"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_SCORED)
+def test_a_featurizer_that_makes_no_numbers_is_refused(case, place):
+    """A model that gives NaN everywhere, or 0, would be taken to answer the first letter."""
+    one, (read, write, said) = problem(place, "plain"), NOT_SCORED[case]
+    whole = {name: torch.eye(site.width, dtype=torch.float64) for name, site in one.given.site.items()}
+    with pytest.raises(ValueError, match=f"'last_name'.*{said}"):
+        score(one, Found(variables={name: Featurizer(read * eye, write * eye) for name, eye in whole.items()}))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.int64])
+def test_a_featurizer_may_be_of_any_real_kind_and_scale(kind, place):
+    """All that stands at a site is what the variable does and more; a correlation is no more than 1."""
+    one = problem(place, "plain")
+    whole = {name: torch.eye(site.width, dtype=kind) for name, site in one.given.site.items()}
+    plain = score(one, Found(variables={name: Featurizer(eye, eye) for name, eye in whole.items()}))
+    assert plain.interchange == 1 and 0.99 < plain.matched <= 1
+    large = {name: Featurizer(2.0**700 * eye.double(), 2.0**-700 * eye.double()) for name, eye in whole.items()}
+    assert score(one, Found(variables=large)) == plain
+    assert score(one, found_by(ORACLE, one)).matched <= 1
+
+
+def test_components_that_have_no_order_are_refused(place):
+    one = problem(place, "plain")
+    for scores in (lambda n: np.ones(n) * 1j, lambda n: np.full(n, "a"), lambda n: np.full(n, np.nan)):
+        with pytest.raises(ValueError, match="no finite real numbers"):
+            score(one, Found([scores(site.width) for site in one.given.nodes]))
+
+
 SPOILERS = """
 import random
 import numpy as np, torch
@@ -299,7 +337,7 @@ def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path)
     write_twin(twin, place / "plain", tmp_path / "twin")
     again, _ = read_twin(tmp_path / "twin")
     assert again.lanes == twin.lanes and again.faithfulness == twin.faithfulness
-    ids = torch.from_numpy(truth.draw(3, 12, 5))
+    ids = torch.from_numpy(truth.draw(3, 5))
     assert torch.equal(twin.model(ids).logits, again.model(ids).logits)
     one = problem_of(tmp_path / "twin")
     assert (one.used[0] == 1).sum() == 4 and (one.used[0] == 0).sum() == 28
@@ -396,19 +434,19 @@ def test_no_code_beside_a_twin_is_run(own_twin, tmp_path):
 def test_inputs_are_drawn_where_keys_run_out():
     """Whoever goes on with pairs behind the third has no key left."""
     truth = Truth(compile(MQAR(kappa=3, vocab=4).circuit(), "mamba"))
-    assert truth.draw(50, 12, 0).shape == (50, 12)
+    assert truth.draw(50, 0).shape == (50, 12)
 
 
 def test_inputs_are_as_long_as_the_language_has_them():
     circuit = count_since()
     two = InputLanguage.of(LETTERS, "s", [("s", "t", "a"), ("t", "end", ("a", "b"))], 8, "two letters")
-    assert Truth(compile(replace(circuit, language=two), "mamba")).draw(5, 12, 0).shape == (5, 2)
+    assert Truth(compile(replace(circuit, language=two), "mamba")).draw(5, 0).shape == (5, 2)
 
 
 def test_every_circuit_has_a_variable_and_its_interchange_changes_answers():
     for name in TWINS:
         truth = Truth(compile(circuit(name), "mamba"))
-        ids = truth.draw(40, 12, 1)
+        ids = truth.draw(40, 1)
         for variable in truth.variables:
             swapped = truth.pairs(variable, ids[:20], ids[20:]).answers
             assert (swapped != truth.answers(ids[:20])).any(), (name, variable)

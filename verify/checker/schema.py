@@ -1,12 +1,13 @@
 """How circuit.json and the promise are written: the entries that the checker knows, each of its kind, and no others.
 
 What is not known might change what a file means, so it is rejected, also where nothing reads it. A form is a kind, a
-range of whole numbers, a condition, a text that stands there, a tuple of forms of which one fits, a list with the form
-of its entries, or an object with the form of each entry; a name that ends in ? may be missing.
+range of whole numbers, a condition (a function), a text that stands there, a tuple of forms of which one fits, a list
+with the form of its entries, or an object with the form of each entry; a name that ends in ? may be missing.
 """
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from verify.checker.budget import OPERATIONS, is_number, within
@@ -19,11 +20,20 @@ _BOUND = (is_number, None)
 _COUNT, _FROM_1 = range(1 << 53), range(1, 1 << 53)
 _WIDTHS = (range(1, 3), range(4, 5), range(8, 9))  # bytes of an integer
 _EXPONENT = range(-1099, 1100)
+
+
+def _pair(first: Any, second: Any) -> Any:
+    """A list of two, each of its form."""
+    forms = first, second
+    return lambda data: type(data) is list and len(data) == 2 and all(map(_fits, forms, data))
+
+
 _ARRAY = {"bytes": _WIDTHS, "base64": str}
+_SHAPE, _ENTRY = _pair(_FROM_1, _FROM_1), _pair(_COUNT, _NUMBER)
 _MATRIX = (
     {"diagonal": _NUMBER, "size": _FROM_1},
-    {"shape": [_FROM_1], "rows": [[[_NUMBER]]]},
-    {"shape": [_FROM_1], "exponent": _EXPONENT, "counts": _ARRAY, "columns": _ARRAY, "values": _ARRAY},
+    {"shape": _SHAPE, "rows": [[_ENTRY]]},
+    {"shape": _SHAPE, "exponent": _EXPONENT, "counts": _ARRAY, "columns": _ARRAY, "values": _ARRAY},
 )
 _BOUNDS = {"lo": _BOUND, "hi": _BOUND, "width": _FROM_1}
 _TYPE = (
@@ -54,7 +64,7 @@ _ATTRIBUTES |= {
     "MemoryRead": {"policy": str, "writes": (_FROM_1, None), "skip": _NUMBER},
     "Decide": {"tokens": [_COUNT]},
 }
-_ATTRIBUTES["Permute"] = {"n": _FROM_1, "pairs": [[_COUNT]], "start": (_COUNT, None)}
+_ATTRIBUTES["Permute"] = {"n": _FROM_1, "pairs": [_pair(_COUNT, _COUNT)], "start": (_COUNT, None)}
 _ATTRIBUTES |= dict.fromkeys(("FadingSum", "SelectiveSum", "FadingMemory"), {"decay": _NUMBER})
 
 
@@ -81,6 +91,8 @@ def check_written(circuit: dict, manifest: dict) -> None:
                 raise Rejected(f"{where} reads stream {k}, which does not stand before it")
         if stream["attributes"].get("type") not in (None, stream["type"]):
             raise Rejected(f"{where} has two types")
+    if circuit["output"] >= len(circuit["streams"]):
+        raise Rejected(f"circuit.json has the output {circuit['output']}, and {len(circuit['streams'])} streams")
     for name in _INPUTS:
         if circuit["promise"][name] != manifest["promise"][name]:
             raise Rejected(f"circuit.json promises another {name} than construction.json")
@@ -90,6 +102,10 @@ def _need(form: Any, data: object, where: str) -> None:
     place = _misfit(form, data, where)
     if place is not None:
         raise Rejected(f"{place} is missing, or nothing that the checker knows")
+
+
+def _fits(form: Any, data: object) -> bool:
+    return _misfit(form, data, "") is None
 
 
 def _misfit(form: Any, data: object, where: str) -> str | None:
@@ -104,8 +120,8 @@ def _misfit(form: Any, data: object, where: str) -> str | None:
         if odd:
             return f"{where}: {odd[0]:.60}"
         return next((place for name in known if (place := _misfit(known[name], data[name], f"{where}: {name}"))), None)
-    if form is is_number:
-        return None if is_number(data) else where
+    if isinstance(form, FunctionType):
+        return None if form(data) else where
     if isinstance(form, range):
         return None if type(data) is int and data in form else where
     return None if (data == form if isinstance(form, str | None) else type(data) is form) else where

@@ -59,7 +59,7 @@ class Cases:
         self._known: dict[Place, Spread] = {}
         self._bent: dict[Place, tuple[Array, Array]] = {}
         self._forms: list[_Form] | None = None  # what is known of relus, where these are compared
-        self._flat = False  # whether relus that are compared, and are 0 in a case, are 0 there for all others
+        self._flat = False  # whether a compared relu that is 0 in a case is written as 0 there, not by the nearest form
 
     def begun(self, back: int) -> Array:
         """1 where more than `back` positions are there, else 0."""

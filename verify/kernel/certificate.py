@@ -43,7 +43,7 @@ def unexpected_told() -> Iterator[None]:
     except _UNEXPECTED as reason:
         last = traceback.extract_tb(reason.__traceback__)[-1]
         told = f"{reason!r:.200}, in {last.name} ({Path(last.filename).name}:{last.lineno})"
-        raise Unproved(f"an entry of circuit.json is not of its kind, or the kernel is at fault: {told}") from reason
+        raise Unproved(f"an entry of a file is not of its kind, or the kernel is at fault: {told}") from reason
 
 
 def replay(directory: Path, claims: Sequence[Any]) -> Proof:

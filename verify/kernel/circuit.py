@@ -118,9 +118,7 @@ class Circuit:
         """p, proved to be 0 or 1."""
 
         def check() -> None:
-            c, cells = self.terms.cells(p)
-            ends = {c * end for cell in cells for end in (cell.lo, cell.hi)}
-            if not ends <= {0, 1} or p.unit < 0 and any(cell.lo != cell.hi for cell in cells):
+            if not self.terms.is_flag(p):
                 raise Unproved(f"{place}: a flag is not proved to be 0 or 1")
 
         if not p.constant or p.const not in (0, 1):

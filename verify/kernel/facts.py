@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Self
 
 
 class Cell(NamedTuple):
-    """The whole numbers y with lo <= y <= hi and y = rest modulo step (step 0: y = rest). None where lo > hi."""
+    """The whole numbers y with lo <= y <= hi and y = rest modulo step (step 0: y = rest). lo > hi: no number, as of
+    a case that never occurs."""
 
     lo: int
     hi: int

@@ -51,7 +51,10 @@ class Language:
             raise Unproved("a number of 2^200 and more, of which a promise without a length lets nothing be said")
 
     def check_end(self, number: int) -> None:
-        """An end of an interval is below 2^200, whatever the length, or grows with it, and so is at least 2^448."""
+        """An end of an interval is below 2^200, whatever the length, or grows with it, and so is at least 2^448.
+
+        A least end that grows falls, a largest one rises: what is added up does not cancel (Ends.sums_of_least_ends).
+        """
         if self.endless and _FINITE <= abs(number) < _ENDLESS:
             raise Unproved("a bound of 2^200 and more, of which a promise without a length lets nothing be said")
 
@@ -87,7 +90,7 @@ class Language:
     ) -> Fraction:
         """A bound on Σ_t amounts[letter_t] over every sequence, for whole amounts ≥ 0.
 
-        Lemma of totals (Totals.totals), with a potential: let φ ≥ 0 be the height of each state, and let
+        Lemma of totals, with a potential (Potential.potential): let φ ≥ 0 be the height of each state, and let
         amounts[a] ≤ cost + φ(source) − φ(target) + w_e(a) for every letter a of every edge e, where w_e = 0 but for
         edges that are `charged` and distinct. The φ add up to φ(start) − φ(end) ≤ φ(start), and each letter of a
         distinct edge is charged once. So the total is at most length·cost + φ(start) + Σ_e Σ_a max(w_e(a), 0).

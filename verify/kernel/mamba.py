@@ -8,7 +8,7 @@ All that it forms, read or not (0 · ∞ is NaN); a step with a cache and a pref
     what is formed                          in        bounded by
     rows of in_proj; conv, bias, silu       dtype     `project`, `convolved` (lags of the cache are lags here)
     rows of x_proj and dt_proj              dtype     `project`
-    that + dt_bias, softplus                dtype     `Floats.step`
+    that + dt_bias (behind it), softplus    dtype     `Floats.step`; a sum that begins with it rounds elsewhere
     A, Δ A, exp of it                       float32   `floats.decay`; Δ A may be −∞; exp is 0 or 1 where it meets a
                                                       state: `Floats.state`
     Δ B, times x̂                            float32   `check_factors`, `Floats.state`

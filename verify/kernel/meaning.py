@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import lcm
-from typing import Any
 
 import numpy as np
 
 from verify.kernel.circuit import Circuit, Decided
 from verify.kernel.claims import Ledger, fraction
-from verify.kernel.exact import add, alike, integers, matmul, multiply, whole
+from verify.kernel.exact import add, alike, integers, matmul, multiply, size, whole
 from verify.kernel.floats import Unproved, dyadic, whole_number
 from verify.kernel.mixers import Number
 from verify.kernel.rules import weighed
 from verify.kernel.terms import Atom, Mono, Poly, Terms, constant
 
-_MOST_ROWS, _MOST_PRODUCTS = 1 << 10, 1 << 32
+_MOST_ROWS, _MOST_PRODUCTS, _MOST_NUMBERS = 1 << 10, 1 << 32, 1 << 28
 Column = np.ndarray  # one exact number for each letter
+Array = np.ndarray
+Times = dict[int, int]  # how often something stands in a sum, by its number
 
 
 def check_meaning(ledger: Ledger, lanes: Sequence[Number], head: np.ndarray, circuit: Circuit) -> None:
@@ -78,21 +79,34 @@ def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, 
     """What is left of the scores, times one number > 0, as different polynomials, each with the first letter that has
     it."""
     by_poly: dict[tuple, Column] = {}
-    by_mono: dict[Mono, Column] = {}
     below = lcm(*(p.primitive[0].denominator for _, p in left))
     columns = whole(np.stack([numbers for numbers, _ in left]))[0] if left else np.zeros(0)
     for column, (_, p) in zip(columns, left, strict=True):
         c, q = p.primitive
-        _add(by_poly, q.key, int(c * below), column)
-    for terms_of, column in by_poly.items():
-        for m, c in terms_of if column.any() else ():
-            _add(by_mono, m, int(c), column)
-    by_mono = _uncancelled(terms, {m: column for m, column in by_mono.items() if column.any()})
-    if not by_mono:
+        by_poly[q.key] = add(by_poly.get(q.key, column * 0), multiply(integers([int(c * below)]), column))
+    by_poly = {key: column for key, column in by_poly.items() if column.any()}
+    if not by_poly:
         return []
+    by_mono: dict[Mono, Times] = defaultdict(dict)
+    for i, terms_of in enumerate(by_poly):
+        for m, c in terms_of:
+            by_mono[m][i] = int(c)
+    return _by_letter(terms, np.stack(alike(*by_poly.values()), axis=1), by_mono)
+
+
+def _by_letter(terms: Terms, columns: Array, by_mono: dict[Mono, Times]) -> list[tuple[int, Poly]]:
+    """The polynomials Σ monomial · (the sum of its columns, so often each) of the letters, each with its first letter.
+
+    columns: (letters, columns).
+    """
+    by_mono = _uncancelled(terms, columns, by_mono)
+    if len(columns) * len(by_mono) > _MOST_NUMBERS:
+        raise Unproved(f"the scores of {len(columns)} letters differ from the circuit's by {len(by_mono)} products")
+    numbers = matmul(columns, _dense(by_mono.values(), columns.shape[1]).T)
     found: dict[tuple, tuple[int, Poly]] = {}
-    for r in np.flatnonzero(np.any([column != 0 for column in by_mono.values()], axis=0)).tolist():
-        p = terms.add([(Fraction(1), Poly({m: Fraction(int(column[r])) for m, column in by_mono.items()}))])
+    for r in np.flatnonzero(numbers.any(axis=1)).tolist():
+        row = zip(by_mono, numbers[r].tolist(), strict=True)
+        p = terms.add([(Fraction(1), Poly({m: Fraction(number) for m, number in row}))])
         if p.terms:
             found.setdefault(p.primitive[1].key, (r, p))
     if len(found) > _MOST_ROWS:
@@ -100,9 +114,19 @@ def _rows(terms: Terms, left: Sequence[tuple[Column, Poly]]) -> list[tuple[int, 
     return list(found.values())
 
 
-def _add(found: dict[Any, Column], key: Any, times: int, column: Column) -> None:
-    part = multiply(integers([times]), column)
-    found[key] = add(found[key], part) if key in found else part
+def _dense(rows: Collection[Times], width: int) -> Array:
+    """These rows as a matrix."""
+    at = [(i, j) for i, row in enumerate(rows) for j in row]
+    numbers = integers([x for row in rows for x in row.values()])
+    found = np.zeros((len(rows), width), numbers.dtype)
+    found[tuple(np.array(at, int).reshape(-1, 2).T)] = numbers
+    return found
+
+
+def _shadow(a: Array) -> Array:
+    """A matrix, small where it can be, that makes 0 of the same vectors: aᵀa, for |ax|² = xᵀaᵀax (Columns.shadows)."""
+    fits = a.dtype == np.int64 and size(a) ** 2 * len(a) < 1 << 62
+    return matmul(a.T, a) if fits and len(a) > a.shape[1] else a
 
 
 def _groups(terms: Terms, monomials: Iterable[Mono]) -> dict[tuple, list[tuple[Mono, Atom]]]:
@@ -116,27 +140,34 @@ def _groups(terms: Terms, monomials: Iterable[Mono]) -> dict[tuple, list[tuple[M
     return groups
 
 
-def _uncancelled(terms: Terms, by_mono: dict[Mono, Column]) -> dict[Mono, Column]:
+def _uncancelled(terms: Terms, columns: Array, by_mono: dict[Mono, Times]) -> dict[Mono, Times]:
     """Without the groups of states that add up to 0 for all letters at once.
 
-    States are linear (States.states_are_linear): of one kind and flag, at one lag, multiplied by the same, and storing
-    Σ table_k(present letter) · what is the same, they add up to 0 where of each of these Σ_k column_k · table_k is 0
-    for each letter that is scored and each that is stored.
+    States are linear (States.states_are_linear). Those of one kind and flag, at one lag, multiplied by the same, may
+    store Σ_k table_k(present letter) · k, for monomials k that read nothing of the present letter. They add up to 0
+    where for each k, each letter that is scored and each that is stored the sum over the states of column · table_k is
+    0: the product of the matrices columns · scored · held · tables.
     """
-    groups: dict[tuple, list[tuple[Mono, dict[Mono, Column]]]] = defaultdict(list)
+    groups: dict[tuple, list[tuple[Mono, dict[Mono, Times]]]] = defaultdict(list)
     for (others, lag, kind, _), members in _groups(terms, by_mono).items():
         for m, atom in members:
             stored, flag = _by_present(terms, atom.of), _upright(terms, atom.flag).key
             groups[others, lag, kind, flag, frozenset(stored)].append((m, stored))
-    left = dict(by_mono)
+    gone: set[Mono] = set()
+    columns, work, known = _shadow(columns), 0, dict[tuple[int, ...], Array]()
     for (*_, kinds), found in groups.items():
-        scored = np.stack(alike(*(by_mono[m] for m, _ in found)), axis=1)
-        held = [np.stack(alike(*(stored[k] for _, stored in found))) for k in kinds]
-        if scored.size * sum(h.shape[1] for h in held) <= _MOST_PRODUCTS and not any(
-            matmul(scored, h).any() for h in held
-        ):
-            left = {m: column for m, column in left.items() if m not in dict(found)}
-    return left
+        scored = matmul(columns, _dense([by_mono[m] for m, _ in found], columns.shape[1]).T)
+        added = []
+        for k in kinds:
+            tables = tuple(sorted({a for _, stored in found for a in stored[k]}))
+            if tables not in known:
+                known[tables] = _shadow(np.stack([terms.atoms[a].table[terms.language.used] for a in tables], axis=1))
+            held = _dense([{tables.index(a): c for a, c in stored[k].items()} for _, stored in found], len(tables))
+            work += len(scored) * len(tables) * (len(found) + len(known[tables]))
+            added.append((held, known[tables].T))
+        if work <= _MOST_PRODUCTS and not any(matmul(matmul(scored, held), of).any() for held, of in added):
+            gone.update(m for m, _ in found)
+    return {m: times for m, times in by_mono.items() if m not in gone}
 
 
 def _upright(terms: Terms, p: Poly) -> Poly:
@@ -153,16 +184,13 @@ def _upright(terms: Terms, p: Poly) -> Poly:
     return terms.add(parts)
 
 
-def _by_present(terms: Terms, p: Poly) -> dict[Mono, Column]:
-    """p, with whole coefficients, as Σ table(present letter) · monomial, where the monomials read nothing else of the
-    present letter."""
-    found: dict[Mono, Column] = {}
+def _by_present(terms: Terms, p: Poly) -> dict[Mono, Times]:
+    """p, with whole coefficients, as Σ table(present letter) · monomial, each table so often, where the monomials read
+    nothing else of the present letter."""
+    found: dict[Mono, Times] = defaultdict(dict)
     for m, c in p.terms.items():
         present = [f for f in m if f[1] == 0 and terms.atoms[f[0]].kind == "table"]
-        rest = tuple(f for f in m if f not in present)
-        table = terms.atoms[present[0][0] if present else 0].table
-        part = multiply(integers([whole_number(c)]), table[terms.language.used])
-        found[rest] = add(found[rest], part) if rest in found else part
+        found[tuple(f for f in m if f not in present)][present[0][0] if present else 0] = whole_number(c)
     return found
 
 

@@ -2,7 +2,7 @@
 
 A `Number` is what a float holds of a polynomial: its exact value at every position, or a line over a sum that outgrows
 float32. That is exact while the sum is at most `exact_to`; beyond, the sum is taken for a number of at least
-`exact_to` and at most 32/15 of it.
+`exact_to` and at most 32/15 of the true one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ ONE = Fraction(1)
 @dataclass(frozen=True, eq=False)
 class Number:
     poly: Poly
-    outgrown: int | None = None  # the sum of 0 and 1 that outgrows float32 (an atom); -1: one that nothing may read
+    outgrown: int | None = (
+        None  # the running sum of zeros and ones that outgrows float32 (an atom); -1: nothing may read it
+    )
     exact_to: int = 0
     rounded: bool = False  # of Δ: values of 2^16 and more may be rounded, by a part of 2^-7
 
@@ -53,6 +55,8 @@ class Floats:
         most = max(abs(lo), abs(hi)) * (1 + floats.EXCESS if x.rounded else 1)
         if x.outgrown is None:
             return most
+        if x.outgrown < 0:
+            raise Unproved("a count that outgrows float32 is read at an earlier position")
         return most + floats.EXCESS * abs(self._line(x)[0]) * self.terms.atom_range(x.outgrown)[1]
 
     def sum(self, place: str, parts: Terms_) -> Number:

@@ -25,8 +25,8 @@ def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases | Apart]) -> Range
     `Situations` that sequences lead to, with the numbers of some states and intervals of others. Check: in every case
     the polynomial that is left gives the least and the largest value, and what its values have in common modulo the
     divisor of its coefficients. Sound: every position of every sequence is one of the cases (of situations by induction
-    over positions), and in each the substituted values are the true ones. Lemmas of joint values, of the start, of
-    windows; of edges and of known letters; and of memories, as a product is at most one factor's number in the case
+    over positions), and in each the substituted values are the true ones. Lemmas of joint values, of the start;
+    of edges and of known letters; and of memories, as a product is at most one factor's number in the case
     times the range of the other.
     """
     return Ranged(claim, cases(p).cells(p))
@@ -42,7 +42,7 @@ def same(
     times the sign, and of their flags, the difference is 0 in every case; what a relu that equals 0 bends is never
     above 0. What is known to be equal is put in first. Sound: relu is a function of what it bends, and a state, by
     induction over positions, of what it stores and of its flag, linear in what it stores (States.states_are_linear).
-    Nothing of the two is read by what they bend or store.
+    What they bend or store was built before them.
     """
     one, two = terms.atoms[atom], None if other is None else terms.atoms[other]
     if one.kind == "table" or other is not None and (other >= atom or terms.atoms[other].kind != one.kind):
@@ -71,8 +71,8 @@ def total(
 
     majorant: (table, lag, weight), whose tables are >= 0. Check: |m| <= g = Σ weight · table(letter `lag` back) in
     every case; the potential bounds Σ_t g by T, letter by letter (`Language.bound_total`). Sound: a function >= 0 of
-    the letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemmas of totals
-    (Totals.totals) and of windows (Totals.windows).
+    the letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemma of totals
+    (Potential.potential, Potential.seen_earlier, Potential.total_by_a_majorant).
     """
     m = terms.atoms[atom].of
     if terms.atoms[atom].kind not in ("sum", "count"):

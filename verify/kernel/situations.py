@@ -23,7 +23,8 @@ from verify.kernel.letters import letter_classes
 from verify.kernel.terms import Poly, Terms
 
 MOST_SITUATIONS, _MOST_ROUNDS, _STEPS_EACH = 1 << 16, 1 << 12, 16
-_EXACT_ROUNDS, _AT_ONCE, _OF_A_ROW = 1 << 8, 1 << 8, 64  # numbers formed in the time of looking up a situation
+_EXACT_ROUNDS, _AT_ONCE = 1 << 8, 1 << 8  # letters; situations that lead on together
+_OF_A_ROW = 64  # numbers formed in the time of looking up a situation
 _MOST_PLACES, _MOST_NUMBERS = 1 << 10, 1 << 26  # of a situation, in sum of all tables and states; of one step
 Ends = tuple[Array, Array]
 

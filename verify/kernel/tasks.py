@@ -34,7 +34,7 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     for i, machine in enumerate(machines):
         check_asked(ledger, machine, f"a text that asks {i}")
     rule = RULES.get((claim["name"], claim.get("write")))
-    if rule is not None and claim.get("n") != ledger.terms.language.length:  # at its end a model need keep nothing
+    if rule is not None and claim.get("n") != ledger.terms.language.length:  # n = length: it is the last letter
         return rule(ledger, circuit, claim, names)
     for machine in machines:
         check_machine(ledger, circuit, machine)

@@ -14,7 +14,8 @@ dyadic coefficients. In q above they are whole, without a common divisor. Terms 
 states one. All that stands here is exact arithmetic; of floats `mixers.py` speaks.
 
 What is the same seen k back is one atom, seen k back. Its flag, where it has one, was proved to be 0 or 1 seen so. At
-the last k positions of a sequence it may be another number (1 and more count as 1), and nobody reads the atom there.
+the last k positions of a sequence it may be another number. An atom means something there too, as 1 and more count as
+1; but what needs a flag of 0 or 1 must show it where it reads the flag.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Atom:
 
 
 def short(name: str) -> str:
-    """A name as claims have it: atoms with one are refused, and a polynomial's claim is proved of the polynomial."""
+    """A name as claims have it: two atoms that share one are refused, and a polynomial's claim is proved of it."""
     return name[:16]
 
 
@@ -300,6 +301,8 @@ class Terms:
                 rest.append((a, lag))
         found = {self._mono(rest): Fraction(1)}
         for lag, (a, *others) in tables.items():
+            if len(others) > 1:
+                raise Unproved("three tables of one letter in a product")  # each monomial has one, as they are merged
             if not others:
                 found = {self._mono((*mono, (a, lag))): c for mono, c in found.items()}
                 continue
@@ -341,15 +344,16 @@ class Terms:
 
         S = Σ p up to here, L = S at the last position where the flag was 1 (0 where there is none): S − L is Σ p behind
         it, the flag's position left out, as `count` does. Premises: L stores S itself, both are seen here, and their
-        weights are c and −c; that the flag is 0 or 1 was shown when L was made.
+        weights are c and −c; the flag is 0 or 1 here, as `count` takes p · (1 − flag).
         """
         for m, c in list(terms.items()):
             atom = self.atoms[m[0][0]] if len(m) == 1 and not m[0][1] else None
             if atom is not None and atom.kind == "latch" and len(atom.of.terms) == 1:
                 (held,) = atom.of.terms
-                if terms.get(held) == -c and len(held) == 1 and not held[0][1] and self.atoms[held[0][0]].kind == "sum":
+                stored = self.atoms[held[0][0]] if len(held) == 1 and not held[0][1] else atom
+                if terms.get(held) == -c and stored.kind == "sum" and self.is_flag(atom.flag):
                     left = {n: d for n, d in terms.items() if n not in (m, held)}
-                    counted = self.count(self.atoms[held[0][0]].of, atom.flag)
+                    counted = self.count(stored.of, atom.flag)
                     return self.add([(Fraction(1), Poly(left)), (-c, counted)])
         return Poly(terms)
 
@@ -373,6 +377,12 @@ class Terms:
         c, cells = self.cells(p)
         lo, hi = ends(cells)
         return (c * lo, c * hi) if c > 0 else (c * hi, c * lo)
+
+    def is_flag(self, p: Poly) -> bool:
+        """Whether p is known to be 0 or 1 at every position."""
+        c, cells = self.cells(p)
+        known = {c * end for cell in cells for end in (cell.lo, cell.hi)}
+        return known <= {0, 1} and (p.unit >= 0 or all(cell.lo == cell.hi for cell in cells))
 
     def _ends(self, q: Poly) -> tuple[int, int]:
         lo = hi = 0

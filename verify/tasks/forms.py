@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from compiler.language.arguments import counted
+
 
 @dataclass(frozen=True)
 class Automaton:
@@ -36,7 +38,7 @@ class Automaton:
 
     @property
     def __name__(self) -> str:
-        return f"automaton of {len(self.transitions)} states"
+        return f"automaton of {counted(len(self.transitions), 'state')}"
 
     def __call__(self, tokens: Sequence[str]) -> str | None:
         state = self.start

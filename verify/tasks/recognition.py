@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from compiler.language.arguments import counted
 from verify.arguments import at_least
 from verify.tasks.task import Batch, Task
 
@@ -115,4 +116,5 @@ class Recognition(Task):
 
     def describe(self) -> str:
         """One line for a report."""
-        return f"a finite automaton of {len(self.following)} states, {self.length} letters out of {self.letters}"
+        letters = counted(self.length, "letter")
+        return f"a finite automaton of {counted(len(self.following), 'state')}, {letters} out of {self.letters}"

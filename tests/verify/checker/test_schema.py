@@ -81,18 +81,34 @@ EDITS = {
     "more lanes of a one-hot": (
         CIRCUIT,
         lambda c: next(s for s in c["streams"] if s["operation"] == "Shift")["type"].update(n=5),
-        "lanes, by its type",
+        r"streams\[\d\] makes 2 lanes, and its type says 5",
     ),
     "a taller matrix": (
         CIRCUIT,
         lambda c: _grow(_first(c["streams"][::-1], "rows"), 0),
-        "a matrix of circuit.json has",
+        r"streams\[\d\] makes 7 lanes, and its type says 6",
     ),
     "a table of one row": (  # once for all letters in one reading, and for the first one alone in the other
         CIRCUIT,
         lambda c: _first(c["streams"], "table")["table"].update(shape=[1, 4], rows=[[]]),
         "has a table of 1 rows for 6 letters",
     ),
+    "a table of no dimensions": (
+        CIRCUIT,
+        lambda c: _first(c["streams"], "table")["table"].update(shape=[]),
+        "table is missing, or nothing",
+    ),
+    "a codebook of no dimensions": (
+        CIRCUIT,
+        lambda c: c["codebooks"][0].update(shape=[]),
+        r"codebooks\[0\] is missing, or nothing",
+    ),
+    "an entry that is no pair": (
+        CIRCUIT,
+        lambda c: _first(c["streams"], "rows")["rows"].__setitem__(0, [[0]]),
+        "is missing, or nothing",
+    ),
+    "an output that is none": (CIRCUIT, lambda c: c.update(output=99), "circuit.json has the output 99, and"),
     "a table of no shape": (
         CIRCUIT,
         lambda c: _first(c["streams"], "table").update(table={"diagonal": 1, "size": 4}),
@@ -101,7 +117,7 @@ EDITS = {
     "a wider matrix": (
         CIRCUIT,
         lambda c: _grow(_first(c["streams"][::-1], "rows"), 1),
-        "lanes, by its type|another width",
+        r"streams\[\d\] has operands of 4 lanes, not such as it takes",
     ),
     "a stream from the end": (CIRCUIT, lambda c: _reads(c, -len(c["streams"])), r"inputs\[0\] is missing, or nothing"),
     "a stream that comes later": (CIRCUIT, lambda c: _reads(c, 1), r"streams\[\d+\] reads stream \d+, which does not"),

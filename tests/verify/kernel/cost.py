@@ -16,8 +16,8 @@ from tests.verify.kernel.small import said
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 READING = "files, limits and words"
 ROLES: dict[str, str] = {
-    READING: "__main__ budget check configs delta_family families files formats operands schema text meaning/entries "
-    "meaning/told tasks/listing tasks/names",
+    READING: "__main__ budget check configs delta_family families files formats operands schema text unexpected "
+    "meaning/entries meaning/told tasks/listing tasks/names",
     "rules: what a float operation gives": "arithmetic/delta arithmetic/factors arithmetic/heads arithmetic/lengths "
     "arithmetic/mamba arithmetic/mamba2 arithmetic/model arithmetic/norms arithmetic/pads arithmetic/perturbed "
     "arithmetic/running arithmetic/states arithmetic/sums",

@@ -1,6 +1,11 @@
 """The page says what the kernel proves today, and how large it is."""
 
-from tests.verify.kernel.small import GATE, QUICK, SIZES, TABLE, TARGETS, WHERE, make, said, sizes, table, where
+import inspect
+import re
+
+from compiler.language import operations
+from tests.verify.kernel.small import GATE, PAGE, QUICK, SIZES, TABLE, TARGETS, WHERE, make, said, sizes, table, where
+from verify.kernel.circuit import RULES
 
 
 def test_the_page_has_the_gate_as_it_runs(recall, keep, heads, copies):
@@ -13,6 +18,19 @@ def test_the_page_has_the_gate_as_it_runs(recall, keep, heads, copies):
 
 def test_the_page_has_the_sizes():
     assert said(*SIZES) == sizes() and said(*WHERE) == where()
+
+
+def test_the_page_names_the_operations_without_a_rule():
+    """`Decide` is none of these: its rules over scores are read together (`meaning`). Others stand in no circuit.json
+    of letters: passes alone make them, or they read numbers.
+    """
+    others = {"Decide", "Half", "Moved", "Numbers", "Settled"}
+    kinds = (operations.Operation, operations.LaneWise)
+    known = {
+        x.__name__ for x in vars(operations).values() if inspect.isclass(x) and issubclass(x, kinds) and x not in kinds
+    }
+    (told,) = re.findall(r"nor have the operations ([^.]*)\.", PAGE.read_text("utf-8"))
+    assert set(told.split(", ")) == known - set(RULES) - others and known > set(RULES) | others
 
 
 def test_the_page_has_a_row_of_each_circuit():

@@ -14,6 +14,7 @@ from verify.checker.arithmetic.totals import majorants, over_time
 from verify.checker.formats import exponent
 from verify.checker.values.bent import product
 from verify.checker.values.bounds import bounds, largest, latched, tight, upright
+from verify.checker.values.exact import above, no_underflow
 from verify.checker.values.tables import Ramp, ramp_sum
 from verify.checker.values.values import ZERO, Key, Root, Value, World, combine, constant, kept, of_root, scaled
 
@@ -136,16 +137,17 @@ def read_bound(world: World, queries: list[Value], tops: list[Fraction]) -> Frac
         m = majorants(world, query)[0]
         total += m.const * top
         for lag, table in m.letters.items():
-            rounded_up = float(top * (1 + Fraction(1, 1 << 40)))
-            dense = letters.setdefault((since, lag), np.zeros(world.language.tokens))
-            if table.base:
-                dense += table.dense() * rounded_up
-            else:
-                dense[table.ids] += table.vals * rounded_up
+            rounded_up, dense = above(top), letters.setdefault((since, lag), np.zeros(world.language.tokens))
+            with no_underflow():
+                if table.base:
+                    dense += table.dense() * rounded_up
+                else:
+                    dense[table.ids] += table.vals * rounded_up
             old = starts.setdefault((since, lag), [ZERO] * lag)
             starts[since, lag] = [a + b * top for a, b in zip(old, table.start, strict=True)]
     for place, dense in letters.items():
-        total += max([Fraction(float(dense.max())) * (1 + Fraction(1, 1 << 20)), *starts[place]])
+        rounded = 1 + Fraction(1, 1 << 20)  # in each of the products and sums, of fewer than 2^32, a share of 2^-53
+        total += max([Fraction(float(dense.max())) * rounded, *starts[place]])
     return total + sum((ramp_sum(group).hi for group in lines.values()), ZERO)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import floor
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from verify.checker.arithmetic.sums import exact_sum
 from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
 from verify.checker.values.bounds import bounds
+from verify.checker.values.exact import above, number
 from verify.checker.values.values import Value, World, of_letters
 
 ONE = Fraction(1)
@@ -122,14 +124,14 @@ def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
             raise Rejected(f"the head reads lane {i}, a count that outgrows {world.format.name}")
     place = {lane: k for k, lane in enumerate(used)}
     weight_unit, lane_unit = np.zeros(len(used), dtype=np.int64), np.zeros(len(used), dtype=np.int64)
-    below, above = np.zeros(len(used)), np.zeros(len(used))  # how far each lane reaches to either side of 0
+    under, over = np.zeros(len(used)), np.zeros(len(used))  # how far each lane reaches to either side of 0
     by_lane = head.T
     for i, k in place.items():
         lane_unit[k] = lanes[i].unit
         weight_unit[k] = array_exponent(by_lane.dense_row(i)) or 0
         low, high = (end / Fraction(2) ** int(lane_unit[k]) for end in bounds(world, lanes[i]))
-        below[k], above[k] = _up(max(-low, Fraction(0))), _up(max(high, Fraction(0)))
-    live = below + above > 0
+        under[k], over[k] = _up(max(-low, Fraction(0))), _up(max(high, Fraction(0)))
+    live = under + over > 0
     if not live.any():
         return
     at = np.array([place.get(c, 0) for c in range(head.shape[1])])[head.cols]
@@ -138,9 +140,9 @@ def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
     unit = int((weight_unit + lane_unit)[live].min())
     in_units = np.abs(data) * 2.0 ** (lane_unit[at] - unit)
     added = lambda ends: np.bincount(rows, weights=in_units * ends, minlength=head.shape[0])
-    down, up = (np.where(data > 0, a[at], b[at]) for a, b in ((below, above), (above, below)))
+    down, up = (np.where(data > 0, a[at], b[at]) for a, b in ((under, over), (over, under)))
     totals = np.maximum(added(down), added(up))  # a sum of some of the terms lies between those below 0 and those above
-    most = float(min(Fraction(world.format.units), world.format.largest / Fraction(2) ** unit))
+    most = number(min(Fraction(world.format.units), world.format.largest / Fraction(2) ** unit))
     _check_rows(world, lanes, head, np.flatnonzero((totals > most) | (unit < world.format.least)), unit)
 
 
@@ -153,8 +155,8 @@ def _check_rows(world: World, lanes: list[Value], head: Matrix, rows: np.ndarray
 
 
 def _up(x: Fraction) -> float:
-    """The integer x as a float64, or one that is no smaller."""
-    return float(x) if x < 1 << 53 else float(x) * (1 + 2.0**-50)
+    """The largest integer up to x as a float64, or one that is no smaller."""
+    return above(floor(x))
 
 
 def _specials_lose(world: World, lanes: list[Value], head: Matrix, letters: int) -> bool:

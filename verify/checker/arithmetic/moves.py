@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from verify.checker.arithmetic.lengths import CHUNK, FLOAT32, Rows
 from verify.checker.arithmetic.norms import level_of
 from verify.checker.arithmetic.sums import check_range, exact_sum
 from verify.checker.formats import Rejected, array_exponent
+from verify.checker.values.exact import number, plus, product, times, times_number
 from verify.checker.values.machines import machine, of_states
 from verify.checker.values.together import heights_of
 from verify.checker.values.values import Root, Value, World, constant, scaled
@@ -43,9 +43,9 @@ def moved_output(
     asked = np.zeros(len(moving.rows))
     places = [moving.rows.index(i) for i in query.flags if i in moving.rows]
     entry = query.entry(len(query.flags), f"{what}: its query") if query.flags else Fraction(0)
-    asked[places] = float(entry * scale)
+    asked[places] = number(entry * scale)
     moving.check_sums(world, held, asked, what)
-    return _read(world, root, np.einsum("snc,n->sc", held, asked), weight, epsilon, what)
+    return _read(world, root, times(held.swapaxes(1, 2), asked[:, None])[:, :, 0], weight, epsilon, what)
 
 
 def _read(world: World, root: Root, read: np.ndarray, weight: np.ndarray, epsilon: float, what: str) -> list[Value]:
@@ -83,13 +83,13 @@ class _Moving:
         flags: list[Value] = []
         at: dict[str, int] = {}
 
-        def number(flag: Value) -> int:
+        def place(flag: Value) -> int:
             if flag.key not in at:
                 at[flag.key] = len(flags)
                 flags.append(flag)
             return at[flag.key]
 
-        keys = {i: number(flag) for i, flag in key.flags.items()}
+        keys = {i: place(flag) for i, flag in key.flags.items()}
         values = {}
         for c, row in enumerate(value):
             heights = heights_of(world, row, f"{what}: its value {c}")
@@ -97,23 +97,24 @@ class _Moving:
                 raise Rejected(f"{what}: its value {c} has several heights, and its keys are not one row at a time")
             if heights:
                 (height,) = heights
-                values[c] = number(scaled(row, 1 / height)), float(height)
-        return cls(sorted(keys), flags, keys, values, number(forgets), float(beta), key, what)
+                values[c] = place(scaled(row, 1 / height)), number(height)
+        return cls(sorted(keys), flags, keys, values, place(forgets), number(beta), key, what)
 
     def unit(self, on: frozenset[int]) -> np.ndarray:
         """The key, divided by its length."""
         live = np.array([float(self.keys[i] in on) for i in self.rows])
         count = int(live.sum())
-        found = live * float(self.key.entry(count, f"{self.what}: its key")) if count else live
+        found = live * number(self.key.entry(count, f"{self.what}: its key")) if count else live
         return self.seen.setdefault(found.tobytes(), found)
 
     def step(self, state: bytes, on: frozenset[int]) -> bytes:
-        """S ← e^g (I − β k kᵀ) S + β k vᵀ, exact in float64 while 24 bits hold each number."""
+        """S ← e^g (I − β k kᵀ) S + β k vᵀ, which is exact, and of 24 bits at the end."""
         held = np.frombuffer(state).reshape(len(self.rows), -1) * float(self.forgets not in on)
         k, v = self.unit(on), np.zeros(held.shape[1])
         for c, (flag, height) in self.values.items():
             v[c] = height if flag in on else 0.0
-        held = held + np.outer(k, self.beta * (v - k @ held)) + 0.0
+        left = plus(v, -times(k[None], held)[0])
+        held = plus(held, product(k[:, None], times_number(left, self.beta)[None])) + 0.0
         unit = array_exponent(held)
         if unit is not None and np.abs(held).max() > 2.0 ** (24 + unit):
             raise Rejected(f"{self.what}: its state grows beyond what {FLOAT32.name} holds")
@@ -124,12 +125,12 @@ class _Moving:
         keys = np.array(sorted(self.seen.values(), key=bytes)).reshape(-1, len(self.rows))
         orbit = self._orbit(keys)
         of = lambda x: array_exponent(x) or 0
-        beta, doubled, wide = self.beta, int(self.beta) - 1, max([0.0, *(h for _, h in self.values.values())])
-        high, tall = float(np.abs(held).max(initial=0.0)), len(self.rows)
-        written = beta * (wide + tall * high)  # |β (v − kᵀS)|
+        beta, doubled, wide = Fraction(self.beta), int(self.beta) - 1, max([0.0, *(h for _, h in self.values.values())])
+        high, tall = Fraction(float(np.abs(held).max(initial=0.0))), len(self.rows)
+        written = beta * (Fraction(wide) + tall * high)  # |β (v − kᵀS)|
         u_r, u_q, u_v = of(orbit), of(asked), of(np.array([wide]))
         u_s = of(held) if held.any() else u_v
-        u_a = min(0, of(keys @ orbit.T) + doubled)
+        u_a = min(0, of(times(keys, orbit.T)) + doubled)
         u_w = doubled + min(u_v, u_r + u_s)
         checks = [
             ((CHUNK + 1) * beta**2, u_a + min(u_a, u_r + doubled)),  # the inverse of the triangle, and it times keys
@@ -139,16 +140,17 @@ class _Moving:
             (tall * high + CHUNK * written, u_q + min(u_s, u_r + u_w)),  # what is read
         ]
         for reach, unit in checks:
-            if not reach < inf or Fraction(reach) > FLOAT32.units * Fraction(2) ** unit:
-                raise Rejected(f"{what}: a sum of a chunk can reach {reach:g} in units of 2^{unit}")
-            check_range(world, Fraction(reach), unit, f"{what}: a sum of a chunk")
+            if reach > FLOAT32.units * Fraction(2) ** unit:
+                raise Rejected(f"{what}: a sum of a chunk can reach {float(reach):g} in units of 2^{unit}")
+            check_range(world, reach, unit, f"{what}: a sum of a chunk")
 
     def _orbit(self, keys: np.ndarray) -> np.ndarray:
         """Keys, and all that products of I − β k kᵀ make of them."""
         found = {row.tobytes(): row for row in keys}
         for row in (pending := list(found.values())):
             for k in keys:
-                after = row - self.beta * (k @ row) * k + 0.0
+                along = times(k[None], row[:, None])[0]
+                after = plus(row, -product(times_number(along, self.beta), k)) + 0.0
                 if after.tobytes() not in found:
                     found[after.tobytes()] = after
                     pending.append(after)

@@ -10,7 +10,7 @@ from verify.checker.arithmetic.model import Proved, logit
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import bounds, largest
-from verify.checker.values.values import above
+from verify.checker.values.exact import above
 
 _MOST_TERMS = 1 << 20
 _UPWARD = 1 + 2.0**-30  # covers what float64 rounds off a sum of that many terms ≥ 0, each of a few operations

@@ -12,6 +12,7 @@ from verify.checker.arithmetic.sums import check_range, representable
 from verify.checker.arithmetic.totals import over_time
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import along, bounds, upright
+from verify.checker.values.exact import in_units
 from verify.checker.values.latches import since
 from verify.checker.values.values import (
     Along,
@@ -61,8 +62,7 @@ def _added_up(world: World, drive: Value) -> Fraction:
 
 def _summed(world: World, shape: Value, exact: int | None) -> Along | None:
     """A running sum in units of the shape, at each edge."""
-    unit = float(Fraction(2) ** shape.unit)
-    return None if exact is not None else world.language.graph.added(along(world, shape) / unit)
+    return None if exact is not None else world.language.graph.added(in_units(along(world, shape), shape.unit))
 
 
 def counted(world: World, drive: Value, reset: Value, what: str) -> Value:

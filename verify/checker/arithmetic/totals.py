@@ -11,8 +11,9 @@ import numpy as np
 
 from verify.checker.values.bent import single
 from verify.checker.values.bounds import along, bounds, largest
+from verify.checker.values.exact import above, below, sum_sides
 from verify.checker.values.tables import Ramp, Table
-from verify.checker.values.values import ZERO, Component, Key, Value, World, below, kept
+from verify.checker.values.values import ZERO, Component, Key, Value, World, kept
 
 Phi = Callable[[Fraction], Fraction]  # a non-decreasing function
 Number = Callable[[Table], Fraction]
@@ -40,21 +41,20 @@ def over_time(world: World, value: Value) -> Fraction:
 
 def over_edges(world: World, here: np.ndarray) -> Fraction:
     """The total of what is within `here` at each edge, by how often a path takes an edge."""
-    times = np.array([float(world.language.length) if e.repeats else 1.0 for e in world.language.edges])
-    taken = np.abs(here).max(axis=0) * times
-    return _rounded_up(float(taken.sum()), taken)
+    taken, repeats = np.abs(here).max(axis=0), world.language.graph.repeats
+    return _exact_sum(taken[repeats]) * world.language.length + _exact_sum(taken[~repeats])
 
 
-def _rounded_up(total: float, terms: np.ndarray) -> Fraction:
-    """A sum of such float64 numbers ≥ 0: exact if all are whole, and what rounding may have taken away else."""
-    exact = total < 2.0**53 and (terms == np.floor(terms)).all()
-    return Fraction(total) if exact else Fraction(total) * (1 + Fraction(1, 1 << 20))
+def _exact_sum(terms: np.ndarray) -> Fraction:
+    """In Fractions: each distinct number once."""
+    distinct, often = np.unique(terms, return_counts=True)
+    return sum((Fraction(x) * n for x, n in zip(distinct.tolist(), often.tolist(), strict=True)), ZERO)
 
 
 def _mapped(table: Table, phi: Phi, others: Fraction) -> np.ndarray:
-    """φ(table + others) for each letter."""
+    """φ(table + others) for each letter, rounded up."""
     values, which = table.classes()
-    return np.array([float(phi(Fraction(v) + others)) for v in values.tolist()])[which]
+    return np.array([above(phi(Fraction(v) + others)) for v in values.tolist()])[which]
 
 
 def _monotone(ramp: Ramp) -> tuple[Phi | None, int]:
@@ -84,17 +84,16 @@ def majorants(world: World, value: Value) -> list[Majorant]:
 
 
 def _added(a: Table | None, b: Table) -> Table:
-    return b if a is None else combine_tables(a, b)
-
-
-def combine_tables(a: Table, b: Table) -> Table:
-    return Table(a.dense() + b.dense(), tuple(x + y for x, y in zip(a.start, b.start, strict=True)))
+    """The sum, rounded up."""
+    if a is None:
+        return b
+    return Table(sum_sides(a.dense(), b.dense())[1], tuple(x + y for x, y in zip(a.start, b.start, strict=True)))
 
 
 def _of_component(world: World, key: Key, component: Component) -> Iterator[Majorant]:
     if isinstance(component, Table):
         base = Fraction(abs(component.base))
-        dense = np.maximum(np.abs(component.dense()) - float(base), 0.0)
+        dense = np.maximum(sum_sides(np.abs(component.dense()), np.array(-abs(component.base)))[1], 0.0)
         yield Majorant(base, {key[1]: Table(dense, tuple(max(abs(s) - base, ZERO) for s in component.start))})
         return
     component = component if component.hi > 0 else component.affine(Fraction(-1), ZERO)  # |value| is bounded

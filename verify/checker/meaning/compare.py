@@ -14,8 +14,9 @@ from verify.checker.meaning.conditions import ONE, Lanes, Unproved
 from verify.checker.meaning.packed import first_left
 from verify.checker.meaning.relations import deciding
 from verify.checker.meaning.told import differing, unread
+from verify.checker.unexpected import CIRCUIT, unexpected_told
 from verify.checker.values.bounds import tight
-from verify.checker.values.exact import held
+from verify.checker.values.exact import held, is_float
 from verify.checker.values.values import Value, World, combine, constant
 from verify.checker.values.windows import TooLarge, exact_float, exact_product
 
@@ -62,7 +63,7 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
     added = tight(reader.world, combine([(ONE, read), (-ONE, _score(scores, tokens[0]))]))[1]
     shares = [2**i for i, token in enumerate(reversed(tokens)) if token == tokens[0]]  # of W, where all its rules hold
     tried = [max(added / n, least) for n in (shares[-1], sum(shares))] + [least * 2**i for i in range(_MOST_WEIGHTS)]
-    for weight in dict.fromkeys(tried):
+    for weight in dict.fromkeys(filter(is_float, tried)):
         asked = _score(reader.output(reader.data["output"], weight), tokens[0])
         if reader.zero(combine([(ONE, read), (-ONE, asked)])):
             return weight
@@ -129,10 +130,9 @@ def _readings(world: World, data: dict, paths: bool) -> Iterator[Reader]:
 
 def _differ(reader: Reader, lanes: Lanes, head: Matrix, met: int) -> str | None:
     try:
-        return scores_differ(reader, lanes, head, reader.world.language.tokens, met)
+        with unexpected_told(CIRCUIT):
+            return scores_differ(reader, lanes, head, reader.world.language.tokens, met)
     except Unproved as reason:
         return unread(reader, reason)
     except (Rejected, TooLarge) as reason:
         return str(reason)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as reason:
-        return f"circuit.json is not a circuit: {reason!r}"

@@ -9,7 +9,7 @@ from math import lcm
 
 import numpy as np
 
-from verify.checker.values.exact import times, times_number
+from verify.checker.values.exact import number, times, times_number
 
 _MOST_DENOMINATOR = 1 << 16  # of all weights together
 _DENOMINATOR = 1 << 10
@@ -93,5 +93,5 @@ def _is_sum(columns: np.ndarray, c: int, weights: dict[int, Fraction]) -> bool:
     common = lcm(*(w.denominator for w in weights.values()))
     if common > _MOST_DENOMINATOR:
         return False
-    whole = np.array([float(w.numerator * (common // w.denominator)) for w in weights.values()]).reshape(-1, 1)
+    whole = np.array([number(w * common) for w in weights.values()]).reshape(-1, 1)
     return bool((times(columns[:, list(weights)], whole)[:, 0] == times_number(columns[:, c], common)).all())

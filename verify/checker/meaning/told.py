@@ -11,12 +11,12 @@ from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.circuit import Reader
 from verify.checker.meaning.conditions import Unproved, Unread, place
 from verify.checker.meaning.quotient import roots_of
+from verify.checker.unexpected import UNEXPECTED
 from verify.checker.values.bounds import bounds
 from verify.checker.values.values import TOKEN, Value, World
 from verify.checker.values.windows import TooLarge, is_window_root
 
 _MOST_NAMED = 3
-_NONE = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 def letter(data: dict, row: int) -> str:
@@ -122,7 +122,7 @@ def inexact(reason: Rejected, data: dict) -> str:
         return str(reason)
     try:
         names = list(dict.fromkeys(_streams(reason.world, data, reason.about)))
-    except (Unproved, Rejected, TooLarge, *_NONE):  # a circuit that is none says nothing of the weights
+    except (Unproved, Rejected, TooLarge, *UNEXPECTED):  # a circuit that is none says nothing of the weights
         names = []
     if not names:
         return str(reason)

@@ -10,11 +10,11 @@ from verify.checker.formats import Rejected
 from verify.checker.meaning.circuit import Reader
 from verify.checker.tasks.readout import NOBODY
 from verify.checker.tasks.task_forms import States
-from verify.checker.values.exact import plus, times
+from verify.checker.values.exact import number, plus, times
 from verify.checker.values.followed import followed
 from verify.checker.values.machines import moved
 from verify.checker.values.tables import Ramp
-from verify.checker.values.values import ZERO, Root, World, normal, of_letters
+from verify.checker.values.values import ZERO, Root, Value, World, normal, of_letters
 
 _MOST_SCORES = 1 << 24
 
@@ -29,8 +29,8 @@ def prove_answered(reader: Reader, task: States) -> Fraction:
     parts = reader.output(place)
     walked, order = _walked(world, task)
     lanes = {lane.key: lane for _, own in parts for lane in own if not lane.constant}
-    number = normal({(walked.id, 0): _numbers(len(order))}, ZERO)
-    moments = followed(world, [*lanes.values(), number], late=[walked]).attained()
+    stage = normal({(walked.id, 0): _numbers(len(order))}, ZERO)
+    moments = followed(world, [*lanes.values(), stage], late=[walked]).attained()
     answers = np.append(task.answers, -1)[np.array(order)][moments[:, -1].astype(np.int64)]
     moments, answers = moments[answers >= 0], answers[answers >= 0]
     if len(moments) * world.language.tokens > _MOST_SCORES:
@@ -38,11 +38,16 @@ def prove_answered(reader: Reader, task: States) -> Fraction:
     column = {key: moments[:, i] for i, key in enumerate(lanes)}
     scores = np.zeros((world.language.tokens, len(moments)))
     for matrix, own in parts:
-        told = np.stack([column.get(lane.key, np.full(len(moments), float(lane.const))) for lane in own])
+        told = np.stack([column.get(lane.key, np.full(len(moments), _constant(lane))) for lane in own])
         dense = np.zeros((world.language.tokens, len(own)))
         np.add.at(dense, (matrix.rows, matrix.cols), matrix.data)
         scores = plus(scores, times(dense, told))
     return _lead(scores, answers)
+
+
+def _constant(lane: Value) -> float:
+    """Of a lane that is no column, and so a constant."""
+    return number(lane.const)
 
 
 def _lead(scores: np.ndarray, right: np.ndarray) -> Fraction:

@@ -262,9 +262,9 @@ def _read(h: Hulls, s: dict, lag: int) -> Hull:
             else:
                 held = seen.kept(_flag(own, s), stored, classes, cases)
             term = times(query.take(slice(n, n + 1), cases), held)
-            found.lo[:, cases] += term.lo
-            found.hi[:, cases] += term.hi
-    return Hull(found.lo, found.hi)
+            total = plus(found.take(slice(None), cases), term)  # within 52 bits each time
+            found.lo[:, cases], found.hi[:, cases] = total.lo, total.hi
+    return found
 
 
 _RULES: dict[str, Callable[[Hulls, dict, int], Hull]] = {

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from verify.checker.formats import Rejected
-from verify.checker.values.exact import plus, product, times, times_number
+from verify.checker.values.exact import above, below, plus, product, times, times_number
 
 _MOST_CASES = 1 << 23
 _MOST_KINDS = 64
@@ -34,7 +34,8 @@ class Heard:
         """(a, sum of all weights) where a linear function of the two is least."""
         if not self.others:
             return [(a, a) for a in {self.low, self.high}]
-        return [(a, g) for a in {self.low, self.high} for g in (self.low - self.others, self.high + self.others)]
+        low, high, others = map(Fraction, (self.low, self.high, self.others))
+        return [(a, g) for a in {self.low, self.high} for g in (below(low - others), above(high + others))]
 
 
 @dataclass(frozen=True, eq=False)

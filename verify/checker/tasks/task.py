@@ -31,6 +31,7 @@ from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
 from verify.checker.tasks.witness import Question, Search, begun, check_asked
+from verify.checker.unexpected import CIRCUIT, unexpected_told
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
@@ -368,18 +369,20 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
     """Hold the circuit of circuit.json to the task that a manifest claims."""
     says = None
     try:
-        letters = _letters(circuit, language)
-        stated = read_task(claim, letters)
-        says = stated.says
-        stated.check_letters(letters, language.used)
-        if circuit.get("end") != stated.end:
-            raise Rejected(f"circuit.json ends a text with {circuit.get('end')!r}, and the task with {stated.end!r}")
-        search = Search(language)
-        asked = begun(stated.task.questions(Ask(search, letters)))
-        margin = _margin(language, circuit, stated.task)
-        check_asked(search, asked, stated.task.answers)
-        return Answers(None, margin, says)
-    except (Rejected, ArithmeticError) as reason:
+        with unexpected_told("an entry of the task"):
+            letters = _letters(circuit, language)
+            stated = read_task(claim, letters)
+            says = stated.says
+            stated.check_letters(letters, language.used)
+            if circuit.get("end") != stated.end:
+                told = f"with {circuit.get('end')!r}, and the task with {stated.end!r}"
+                raise Rejected(f"circuit.json ends a text {told}")
+            search = Search(language)
+            asked = begun(stated.task.questions(Ask(search, letters)))
+            margin = _margin(language, circuit, stated.task)
+            check_asked(search, asked, stated.task.answers)
+            return Answers(None, margin, says)
+    except Rejected as reason:
         return Answers(str(reason), None, says)
 
 
@@ -396,13 +399,12 @@ def _margin(language: Language, circuit: dict, task: Task) -> Fraction | None:
     """`Answers.margin`; Rejected, in one sentence, where it is not proved to be positive, or nothing is ever asked."""
     reader = Reader(World(language, EXACT), circuit)
     try:
-        margin = task.prove(reader)
+        with unexpected_told(CIRCUIT):
+            margin = task.prove(reader)
     except Unproved as reason:
         raise Rejected(unread(reader, reason)) from reason
     except TooLarge as reason:
         raise Rejected(str(reason)) from reason
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as reason:
-        raise Rejected(f"circuit.json is not a circuit: {reason!r}") from reason
     if margin <= 0:
         raise Rejected(NO_LEAD)
     if margin >= NOBODY and language.tokens > 1:

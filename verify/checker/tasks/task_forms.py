@@ -162,7 +162,8 @@ def read_automaton(claim: dict, names: Names) -> tuple[States, str, np.ndarray]:
 
 def _automaton_says(table: dict, states: list[str], classes: dict[str, str]) -> str:
     """The whole table where it is small: its answers are nothing without it."""
-    said = f"what the state of a finite automaton of {len(states)} states answers; it starts in {states[0]!a}"
+    size = f"{len(states)} state{'s' * (len(states) != 1)}"
+    said = f"what the state of a finite automaton of {size} answers; it starts in {states[0]!a}"
     letters = list(dict.fromkeys(name for by in table.values() for name in by))
     lines = []
     for state in states:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from verify.checker.formats import Rejected
+from verify.checker.values.exact import above, sum_sides
 from verify.checker.values.language import Language
 from verify.checker.values.values import Value, World
 from verify.checker.values.windows import Letters, is_window, letters_of, reach
@@ -59,10 +60,11 @@ class Sets:
         before_values = {e.source for e in language.edges if (e.letters & value).any()}
         for edge in language.edges:
             if edge.target in before_values:
-                found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(language.length)
-        most = found[self.keys]
-        fewer = np.minimum(most, np.maximum(language.counts[self.keys] - 1, 0)) if self.apart else most
-        return most, fewer, float(language.length // 2 if self.apart else language.length)
+                found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else above(language.length)
+        most = np.minimum(found[self.keys], above(language.length))
+        others = np.maximum(sum_sides(language.counts[self.keys], np.array(-1.0))[1], 0)
+        fewer = np.minimum(most, others) if self.apart else most
+        return most, fewer, above(language.length // 2 if self.apart else language.length)
 
 
 class Pair:

@@ -8,6 +8,7 @@ import numpy as np
 
 from verify.checker.formats import Rejected
 from verify.checker.values.bounds import along, bounds, corners, rewritten, values_of
+from verify.checker.values.exact import in_units, number, within
 from verify.checker.values.latches import joined
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values.values import (
@@ -43,7 +44,7 @@ def single(world: World, value: Value) -> tuple[Key, Component]:
         start = [value.const + sum(c.start[len(c.start) - back + j] for c in value.terms.values()) for j in range(back)]
         return (seen, lag + back), component.starting((*component.start, *start))
     if not value.terms:
-        return (TOKEN, 0), Table(np.full(world.language.tokens, float(value.const)))
+        return (TOKEN, 0), Table(np.full(world.language.tokens, number(value.const)))
     bare = Value(ZERO, value.terms)
     divisor = divisor_of(bare)
     shape = divided(bare, divisor)
@@ -147,13 +148,13 @@ def _product_root(world: World, a: Value, b: Value, unit: Fraction) -> Root:
     if sets[0] is not None and sets[1] is not None and len(sets[0]) * len(sets[1]) <= MOST_VALUES:
         values = tuple(sorted({int(x * y / unit) for x in sets[0] for y in sets[1]}))
     facts = (int(min(ends)), int(max(ends)), values)
-    paths = corners(along(world, a), along(world, b)) / float(unit)
+    paths = in_units(corners(along(world, a), along(world, b)), a.unit + b.unit)
     return world.root("product", facts, (unit**-1, a, b), along=paths)
 
 
 def _table_product(f: Table, g: Table) -> Table:
-    dense = f.dense() * g.dense()
-    reach = max(abs(f.lo), abs(f.hi)) * max(abs(g.lo), abs(g.hi))
-    if dense.any() and reach >= Fraction(2) ** (53 + f.unit + g.unit):
+    with np.errstate(over="ignore"):
+        dense = f.dense() * g.dense()
+    if not within(dense, f.unit + g.unit):
         raise Rejected("a product of functions of a token needs more than the 53 bits that the checker carries")
     return Table(dense, tuple(x * y for x, y in zip(f.start, g.start, strict=True)))

@@ -9,6 +9,7 @@ from math import ceil, floor, lcm
 
 import numpy as np
 
+from verify.checker.values.exact import above, below, in_units, product_sides, sum_sides
 from verify.checker.values.tables import MOST_VALUES, Ramp, Table
 from verify.checker.values.values import (
     TOKEN,
@@ -18,8 +19,6 @@ from verify.checker.values.values import (
     Root,
     Value,
     World,
-    above,
-    below,
     combine,
     constant,
     kept,
@@ -69,7 +68,7 @@ def _summed_at_once(world: World, value: Value) -> Value | None:
     if len(roots) < 2 or any(root.exact is not None for root, _ in roots):
         return None
     scale, shape = upright(world, combine([(slope / root.parts[0], root.parts[1]) for root, slope in roots]))
-    here = world.language.graph.added(along(world, shape) / float(Fraction(2) ** shape.unit))
+    here = world.language.graph.added(in_units(along(world, shape), shape.unit))
     reach = sum((abs(slope) * (root.hi - root.lo) for root, slope in roots), ZERO)
     if (
         here is None
@@ -154,15 +153,13 @@ def along(world: World, value: Value) -> Along:
 
 
 def _along(world: World, value: Value) -> Along:
-    found, size = np.full((2, len(world.language.edges)), float(value.const)), abs(value.const)
+    found = np.repeat([[below(value.const)], [above(value.const)]], len(world.language.edges), axis=1)
     for (root, lag), component in value.terms.items():
         here = _component_along(world, component, root)
         for _ in range(lag):
             here = world.language.graph.before(here, (below(min(component.start)), above(max(component.start))))
-        found = found + here
-        size += max(abs(component.lo), abs(component.hi))
-    if size >= Fraction(2) ** (52 + value.unit):  # where float64 may round
-        found += np.array([[-1.0], [1.0]]) * above(size) * 2.0**-40
+        low, high = sum_sides(found, here)
+        found = low if low is high else np.stack([low[0], high[1]])
     return found
 
 
@@ -183,10 +180,9 @@ def bounds_where(world: World, value: Value, flag: Value, level: Fraction) -> tu
 
 
 def corners(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Bounds of a product at each edge; a little more where float64 may round."""
-    found = np.stack([x * y for x in a for y in b])
-    slack = np.abs(found) * 2.0**-50 * (np.abs(found) >= 2.0**52)
-    return np.stack([(found - slack).min(axis=0), (found + slack).max(axis=0)])
+    """Bounds of a product at each edge, rounded outwards."""
+    low, high = product_sides(np.stack([a[0], a[0], a[1], a[1]]), np.stack([b[0], b[1], b[0], b[1]]))
+    return np.stack([low.min(axis=0), high.max(axis=0)])
 
 
 @kept

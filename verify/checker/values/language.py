@@ -11,6 +11,7 @@ import numpy as np
 
 from verify.checker.budget import EDGES, LETTERS, LETTERS_BY_EDGES, LETTERS_ON_EDGES, within
 from verify.checker.formats import Rejected, array_exponent
+from verify.checker.values.exact import above
 
 _MOST_ROUNDS = 1 << 12
 EVERY_LENGTH = 1 << 512  # no check takes a bound into which this number enters (lemma of every length)
@@ -56,10 +57,10 @@ class Language:
     @cached_property
     def counts(self) -> np.ndarray:
         """How often each letter can stand in a sequence, at most: (V,) float64."""
-        found = np.zeros(self.tokens)
+        found, most = np.zeros(self.tokens), above(self.length)
         for edge in self.edges:
-            found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else float(self.length)
-        return np.minimum(found, float(self.length))
+            found[edge.letters] += 1.0 if edge.distinct or not edge.repeats else most
+        return np.minimum(found, most)  # where a sum was rounded, one edge alone gives the most
 
     def total(self, values: np.ndarray) -> Fraction:
         """A bound on the sum of a non-negative letter function over the positions of any sequence.
@@ -67,7 +68,7 @@ class Language:
         The lemma of totals. The positions that an edge takes add up to at most the sum over its letters if it is
         distinct, its
         largest value if it is taken once, and length times that in any case; and the whole to at most length times
-        the largest value. `values` must be float64 numbers whose sums are exact or rounded up by no more than 2^-20.
+        the largest value. `values` are float64 numbers; where their sum is rounded, a share of 2^-20 is added.
         """
         total, largest = Fraction(0), Fraction(0)
         for edge in self.edges:

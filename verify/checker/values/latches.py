@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from verify.checker.values.bounds import along, bounds, values_of
+from verify.checker.values.exact import in_units
 from verify.checker.values.tables import Ramp
 from verify.checker.values.values import (
     ZERO,
@@ -35,7 +36,7 @@ def latch(world: World, value: Value, flag: Value) -> Value:
     found = values_of(world, shape)
     values = None if found is None else tuple(sorted({0} | {int(v / unit) for v in found}))
     facts = (min(0, int(lo / unit)), max(0, int(hi / unit)), values)
-    new, when = along(world, shape) / float(unit), along(world, flag)
+    new, when = in_units(along(world, shape), shape.unit), along(world, flag)
     hull = lambda old: np.stack([np.minimum(old[0], new[0]), np.maximum(old[1], new[1])])
     after = lambda old: np.where(when[0] >= 1, new, np.where(when[1] < 1, old, hull(old)))
     kept = world.language.graph.followed(after)
@@ -91,7 +92,7 @@ def since(world: World, shape: Value, reset: Value) -> Along | None:
     here, when = along(world, shape), along(world, reset)
     if here[0].min() < 0:
         return None
-    added = here / float(Fraction(2) ** shape.unit)
+    added = in_units(here, shape.unit)
     never, certain = when[1] <= 0, when[0] >= 1
 
     def after(before: np.ndarray) -> np.ndarray:

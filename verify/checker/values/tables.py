@@ -17,6 +17,7 @@ from hashlib import blake2b
 import numpy as np
 
 from verify.checker.formats import Rejected, array_exponent, exponent
+from verify.checker.values.exact import LEAST, MOST, number, quotient
 
 MOST_VALUES = 4096  # a finite set of values is followed up to this size
 
@@ -109,7 +110,7 @@ class Table:
 
     def over(self, divisor: Fraction) -> Table:
         """The table divided by a number that divides it."""
-        return Table(self.dense() / float(divisor), tuple(s / divisor for s in self.start))
+        return Table(quotient(self.dense(), divisor), tuple(s / divisor for s in self.start))
 
     def relu(self) -> Table:
         return Table(np.maximum(self.dense(), 0.0), tuple(max(s, Fraction(0)) for s in self.start))
@@ -136,16 +137,16 @@ def table_sum(terms: Iterable[tuple[Fraction, Table]], shift: Fraction = Fractio
     terms = list(terms)
     if len(terms) == 1 and terms[0][0] == 1 and not shift:
         return terms[0][1]
-    dense, room, units = np.full(terms[0][1].size, float(shift)), abs(shift), [exponent(shift)] if shift else []
+    room, units = abs(shift), [exponent(shift)] if shift else []
     for scale, table in terms:
         if not table.zero:
             units.append(exponent(scale) + table.unit)
             room += abs(scale) * max(abs(table.lo), abs(table.hi))
-        if Fraction(float(scale)) != scale:
-            raise Rejected(f"a weight of {scale} needs more than the 53 bits that the checker carries")
-        dense += float(scale) * table.dense()
-    if units and room >= Fraction(2) ** (53 + min(units)):
+    if units and not (min(units) >= LEAST and room < Fraction(2) ** min(53 + min(units), MOST)):
         raise Rejected("a function of a token needs more than the 53 bits that the checker carries")
+    dense = np.full(terms[0][1].size, number(shift))
+    for scale, table in terms:
+        dense += number(scale) * table.dense()
     start = tuple(
         shift + sum((scale * table.start[j] for scale, table in terms), Fraction(0))
         for j in range(len(terms[0][1].start))

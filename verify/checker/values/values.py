@@ -18,6 +18,7 @@ import numpy as np
 
 from verify.checker.formats import Format, Rejected, exponent
 from verify.checker.values.effort import spend
+from verify.checker.values.exact import above, below, number
 from verify.checker.values.language import Language
 from verify.checker.values.tables import Ramp, Table, digest, ramp_sum, table_sum
 
@@ -258,25 +259,11 @@ def level_of(world: World, base: Fraction, lag: int, start: tuple[Fraction, ...]
 
 def _placed(world: World, seen: tuple[Fraction, ...]) -> Table:
     """seen[0] whatever the letter is; the others are its start."""
-    if Fraction(float(seen[0])) != seen[0]:
-        raise Rejected(f"{seen[0]} needs more than the 53 bits that the checker carries")
-    return Table(np.full(world.language.tokens, float(seen[0])), seen[1:])
+    return Table(np.full(world.language.tokens, number(seen[0])), seen[1:])
 
 
 def tighter(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([np.maximum(a[0], b[0]), np.minimum(a[1], b[1])])
-
-
-def below(x: Fraction | int) -> float:
-    """A float64 at most x."""
-    return -above(-x)
-
-
-def above(x: Fraction | int) -> float:
-    """A float64 at least x: x itself where it is one."""
-    near = float(x)
-    numerator, denominator = near.as_integer_ratio()
-    return near if numerator * x.denominator >= x.numerator * denominator else float(np.nextafter(near, np.inf))
 
 
 def divisor_of(value: Value) -> Fraction:

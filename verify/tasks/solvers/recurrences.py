@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.language.arguments import shown
-from verify.arguments import run_own
+from compiler.language.arguments import shown, spanned
+from verify.arguments import run_own, whole
 from verify.tasks.chain import Solver
 
 
@@ -131,7 +131,7 @@ class LocalSolverOnLetters(Solver):
             yield f"{length} letters in turn", (*(self.letters[i % len(self.letters)] for i in range(length)), ";")
 
     def describe(self) -> str:
-        return f"{self.name}, words of {self.lengths[0]} to {self.lengths[-1]} letters"
+        return f"{self.name}, words of {spanned(self.lengths)} letter{'s' * (self.lengths[-1] != 1)}"
 
 
 def _entries(problem: Any, count: int, read: Callable[[int], tuple]) -> list[str]:
@@ -140,7 +140,7 @@ def _entries(problem: Any, count: int, read: Callable[[int], tuple]) -> list[str
     for index in range(count):
         values = [found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1)]
         value = run_own(f"{problem.name}: plain of entry {index}", problem.plain, index, values, *read(index))
-        if not isinstance(value, int | np.integer) or not 0 <= value <= problem.largest:
+        if not whole(value) or not 0 <= value <= problem.largest:
             raise ValueError(
                 f"{problem.name}: plain gives {shown(value)} for entry {index}, and values are declared to be "
                 f"whole numbers from 0 to {problem.largest}"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.language.arguments import shown
-from verify.arguments import run_own
+from compiler.language.arguments import counted, shown
+from verify.arguments import run_own, whole
 from verify.tasks.chain import Solver
 
 MOST_TRIED = 1 << 16  # values, before advice on all of them
@@ -66,7 +66,7 @@ class TableSolver(Solver):
         return [(what, self._integer(what, found))]
 
     def _integer(self, what: str, value: int) -> int:
-        if not isinstance(value, int | np.integer):
+        if not whole(value):
             raise ValueError(f"{self.name}: plain gives {shown(value)} for {what}, and an integer is needed")
         return int(value)
 
@@ -105,8 +105,8 @@ class TableSolver(Solver):
     def describe(self) -> str:
         cells = self.problem.cells
         if callable(cells):
-            return f"{self.name}, tables of at most {max(len(cells(size)) for size in self._sizes())} cells"
-        return f"{self.name}, a table of {len(cells)} cells"
+            return f"{self.name}, tables of at most {counted(max(len(cells(size)) for size in self._sizes()), 'cell')}"
+        return f"{self.name}, a table of {counted(len(cells), 'cell')}"
 
     def _prompt(self, letters: Sequence[str], size: Sequence[int]) -> tuple[str, ...]:
         parts, rest = [], list(letters)

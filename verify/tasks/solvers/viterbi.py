@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from compiler.language.arguments import counted
 from verify.tasks.chain import Solver
 
 Costs = tuple[tuple[int, ...], ...]
@@ -64,5 +65,5 @@ class ViterbiSolver(Solver):
         yield "all in turn", (*[self.names[i % len(self.names)] for i in range(self.length)], ";")
 
     def describe(self) -> str:
-        shown = f"{len(self.start)} states, {len(self.names)} kinds of observations"
+        shown = f"{counted(len(self.start), 'state')}, {counted(len(self.names), 'kind')} of observations"
         return f"{self.name}, {shown}, at most {self.length} of them"
