@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from compiler.artifact.plain_files import check_replaced, write_whole
 from compiler.language.markdown import printable
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
+from constructions.command.outputs import JUNIT, check_apart, check_kind
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
 
@@ -60,6 +60,7 @@ def conformance(
     """Test a kernel, or a runtime, against results that are known bit for bit."""
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
+        check_apart({"--out": out, "--junit": junit})
         junit = junit.absolute()  # a kernel may go to another folder
         junit.unlink(missing_ok=True)  # that of an earlier run is no verdict on this one, which may end here
     if operation and not kernel:
@@ -242,17 +243,7 @@ def _check_junit(path: Path, nothing_runs: bool) -> None:
     if path.is_dir():
         raise ValueError(f"--junit {path} is a folder: name a file in it.")
     check_replaced(path, f"--junit {path}")
-    if path.exists() and not _is_report(path):
-        raise ValueError(
-            f"--junit {path} is there already, and no JUnit report: it would be lost. Name another file, or remove it."
-        )
-
-
-def _is_report(path: Path) -> bool:
-    """Whether a file begins as JUnit XML does, or holds nothing."""
-    with path.open("rb") as file:
-        begin = file.read(1 << 12)
-    return not begin or re.match(rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?<testsuites?[\s>/]", begin) is not None
+    check_kind(path, "--junit", JUNIT)
 
 
 def _check_run(kernel: str, exact: Tested) -> None:

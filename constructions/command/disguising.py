@@ -12,6 +12,7 @@ from compiler.artifact.plain_files import write_whole
 from constructions.command import requests
 from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
+from constructions.command.outputs import check_apart
 from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def disguise(
 def _key_place(key: Path | None, out: Path, force: bool) -> Path:
     """Where the key goes; ValueError where it would stand in the directory, or where a file is not to be replaced."""
     place = out.with_name(f"{out.name}.key.json") if key is None else key
+    check_apart({"--out": out, "--key": place})
     if place.resolve().parent == out.resolve():
         raise ValueError(
             f"--key {place} lies in the disguised directory, whose readers must not have it; choose another."

@@ -16,6 +16,7 @@ from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
+from constructions.command.outputs import check_apart
 from constructions.command.reporting import strict_json, table_of
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def score_table(
     requests.file_path(keep, "--keep")  # both refused now, not behind the runs
     if page is not None:
         text_of(page)
+        check_apart({"--keep": keep, "--page": page})
     with progress(quiet=False) as bars:
         with bars.stage("start PyTorch"):
             from constructions.scoring import table

@@ -94,7 +94,12 @@ def _called(problem: ProblemData, what: str, size: Size, function: Any, *operand
 
 
 def _entries(given: Any, what: str, needed: str) -> Sequence:
-    return instance(given, Sequence, what, needed)
+    found = instance(given, Sequence, what, needed)
+    try:
+        len(found)
+    except OverflowError:  # of a range
+        raise ValueError(f"{what} is {shown(given)}, and no list is as long") from None
+    return found
 
 
 def _check_cells(problem: ProblemData, size: Size) -> int:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from constructions.command import display, grafting, requests
 from constructions.command.options import LARGEST_SEED, Json
+from constructions.command.outputs import CSV, LATEX, MARKDOWN, check_apart, check_kind
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.table_files import TableFiles
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 PAGES = ("lemmas", "token-selection", "languages")  # which write a page of their own
+INSIDE = ("statements", "token-selection")  # whose table is put into a page, which stays as it is beside
 STATEMENTS, LANGUAGES = "statements", "languages"  # whose rows are kept in a form of their own
 
 
@@ -77,9 +79,17 @@ def reproduce(
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
         requests.picture_path(plot, "--plot")
-    for path, option in ((keep, "--keep"), (page, "--page"), (csv, "--csv"), (latex, "--latex")):
+    whole = None if experiment in INSIDE else MARKDOWN
+    for path, option, kind in (
+        (keep, "--keep", None),
+        (page, "--page", whole),
+        (csv, "--csv", CSV),
+        (latex, "--latex", LATEX),
+    ):
         if path is not None:
             requests.file_path(path, option)
+            check_kind(path, option, kind)
+    check_apart({"--keep": keep, "--page": page, "--plot": plot, "--csv": csv, "--latex": latex})
     if minutes and (experiment != LANGUAGES or not keep or only):
         raise ValueError(
             f"--minutes {minutes:g}: it is for random automata; `construct reproduce languages --keep FILE --minutes "

@@ -12,6 +12,7 @@ from compiler import digits
 from constructions.command.display import console, say, show_report, working
 from constructions.command.numbers import Force, Out, check_out, checkpoint
 from constructions.command.options import LARGEST_SEED, Certify, Json, Plot, Samples
+from constructions.command.outputs import check_apart
 from constructions.command.reporting import show, strict_json, verdict
 from constructions.command.requests import picture_path
 
@@ -47,6 +48,7 @@ def haar_command(
     """Theorem 1: the Haar transform on a real Mamba block, and the three bases of each wavelet."""
     if plot:
         picture_path(plot, "--plot")
+        check_apart({"--out": out, "--plot": plot})
     if integers and out is None:
         raise ValueError("--integers says what is saved, and there is no --out; both transforms are run in any case.")
     with working("haar", quiet=as_json) as bars:

@@ -104,6 +104,8 @@ def test_every_input(arch: str, answer: str):
         ({"letters": ["a", "a"]}, "letters has 'a', and they must be different texts"),
         ({"letters": [1, 2]}, r"letters has 1, and they must be different texts, none of them \| ; . ! or a number"),
         ({"letters": range(10**9)}, "letters has 0, and they must be different texts"),
+        ({"letters": range(2**70)}, r"letters is range\(0, 1180591620717411303424\) .*, and no list is as long"),
+        ({"reads": lambda i: range(2**70)}, r"reads of cell \(0,\) is range\(0, .*, and no list is as long"),
         ({"letters": ["a", ""]}, "letters has '', and they must"),
         ({"letters": "a|"}, r"letters has '\|', and they must"),
         ({"letters": "ab3"}, "letters has '3', and they .* a number from 0 to 3, which the chain writes"),

@@ -10,6 +10,7 @@ from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.budget import check_circuit
 from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
 from verify.checker.formats import Rejected, at_least
+from verify.checker.meaning.circuit import given
 from verify.checker.meaning.compare import compare
 from verify.checker.meaning.conditions import Unproved
 from verify.checker.meaning.told import inexact
@@ -18,7 +19,7 @@ from verify.checker.schema import check_written
 from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import BY_IDS, check_text
 from verify.checker.unexpected import unexpected_told
-from verify.checker.values.effort import limited
+from verify.checker.values.effort import Effort, limited
 from verify.checker.values.language import EVERY_LENGTH, Language
 from verify.checker.values.windows import TooLarge
 
@@ -44,7 +45,8 @@ class Verdict:
     arithmetic: every float operation gives the exact value. meaning: the exact values are the scores of circuit.json.
     specials: no special token ever scores highest. task: these scores answer the task that the manifest names, each
     right letter ahead by `margin` at least; `UNSTATED` where it names none, which is no reason to reject. asks: what
-    that task asks, in words with the names of its letters.
+    that task asks, in words with the names of its letters. given: what the circuit takes for granted of its sequences;
+    meaning is proved of those alone of which it is true.
     """
 
     domain: str
@@ -54,6 +56,7 @@ class Verdict:
     task: str | None = UNSTATED
     margin: Fraction | None = None
     asks: str | None = None
+    given: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for part, why in self.parts().items():
@@ -85,6 +88,8 @@ class Verdict:
     def lines(self) -> list[str]:
         """The verdict for people."""
         told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in self.parts().items()]
+        if self.given and self.meaning is None:
+            told[1] = f"  meaning: proved, where {' and '.join(self.given)}"
         if self.task is None and self.weights is not None:
             told[-1] = "  task: proved of circuit.json, and so not of weights that are not proved to compute it"
         if self.margin is not None:
@@ -101,6 +106,7 @@ class Verdict:
         proved: dict[str, dict] = {
             name: {"proved": reason is None, "reason": reason} for name, reason in self.parts().items()
         }
+        proved["meaning"] |= {"given": list(self.given)}
         proved["task"] |= {"margin": None if self.margin is None else float(self.margin), "asks": self.asks}
         return {"version": 1, "accepted": self.accepted, "domain": self.domain, **proved, "rests_on": list(RESTS_ON)}
 
@@ -139,31 +145,32 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     length = _FOR_EVER if language.length == EVERY_LENGTH else f"of at most {language.length} tokens"
     domain = f"every sequence of the input language {length}, in {checkpoint.format.name}"
     weights = sum(len(tensor.data) for tensor in checkpoint.tensors.values())
-    with limited(weights):
+    with limited(weights) as effort:  # one for all of it: whoever checks a file waits for all of it
         answers = prove_answers(language, circuit, claim)
-    said = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
-    tried = []
-    for together in (True, False):  # a closer bound of a sum is another way to write it, and may hide what is equal
-        tried.append(_prove_weights(checkpoint, circuit, said, weights, together))
-        if tried[-1].arithmetic is None and tried[-1].meaning is None:
-            return tried[-1]
+        said = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
+        tried = []
+        for together in (True, False):  # a closer bound of a sum is another way to write it, and may hide what is equal
+            tried.append(_prove_weights(checkpoint, circuit, said, effort, together))
+            if tried[-1].arithmetic is None and tried[-1].meaning is None:
+                return tried[-1]
+            if effort.spent:
+                break
     return tried[0]
 
 
-def _prove_weights(checkpoint: Checkpoint, circuit: dict, found: Verdict, weights: int, together: bool) -> Verdict:
-    """With what is proved of arithmetic, meaning and specials. weights: how many there are; together: see `World`."""
+def _prove_weights(checkpoint: Checkpoint, circuit: dict, found: Verdict, effort: Effort, together: bool) -> Verdict:
+    """With what is proved of arithmetic, meaning and specials. effort: what is left of it; together: see `World`."""
     try:
-        with limited(weights), unexpected_told("an entry of the weights"):
+        with unexpected_told("an entry of the weights"):
             model = prove_arithmetic(checkpoint, together)
     except (Rejected, TooLarge) as reason:
         told = inexact(reason, circuit) if isinstance(reason, Rejected) else str(reason)
         return replace(found, arithmetic=told, meaning=_UNKNOWN, specials=_UNKNOWN)
     specials = None if model.silent else "a special token may score as high as every letter"
-    with limited(weights) as effort:
-        meaning = compare(model.world, circuit, model.lanes, model.head)
+    meaning = compare(model.world, circuit, model.lanes, model.head)
     if meaning is not None and effort.spent:  # whatever the search said of what it could not do any more
         meaning = f"that every score is the circuit's is not shown: {effort}"
-    return replace(found, meaning=meaning, specials=specials)
+    return replace(found, meaning=meaning, specials=specials, given=() if meaning else given(circuit))
 
 
 def prove_answers(language: Language, circuit: dict, claim: object) -> Answers:

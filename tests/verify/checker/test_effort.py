@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from compiler import Alphabet, Circuit, InputLanguage, Stream, Tokens, emit
 from compiler.driver import compile
+from compiler.language.data import to_data
 from constructions.copy_dp.own_problem import OwnProblem
 from constructions.copy_dp.problem import DPProblem
+from tests.verify.checker.checkpoints import write
 from verify.checker import check as checks
 from verify.checker.check import check
 from verify.checker.meaning.relations import deciding
 from verify.checker.values import effort
 from verify.checker.values.tables import Ramp, ramp_sum
+from verify.checker.values.windows import Letters, TooLarge, join
 
 
 def sums(missing: int, largest: int) -> DPProblem:
@@ -45,9 +52,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+PARTS = ("prove_answers", "prove_arithmetic", "compare")
+
+
 def taken(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps of the parts of a proof, in the order in which they are asked: task, arithmetic, meaning."""
+    """The steps of a proof so far behind each of its parts, in the order in which they are asked: task, arithmetic,
+    meaning."""
     efforts: list[effort.Effort] = []
+    found: list[int] = []
 
     @contextmanager
     def kept(weights: int) -> Iterator[effort.Effort]:
@@ -55,35 +67,89 @@ def taken(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             efforts.append(one)
             yield one
 
+    def counted(part: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*operands: Any) -> Any:
+            result = part(*operands)
+            found.append(efforts[-1].steps)
+            return result
+
+        return run
+
     with monkeypatch.context() as patch:
         patch.setattr(checks, "limited", kept)
+        for part in PARTS:
+            patch.setattr(checks, part, counted(getattr(checks, part)))
         assert check(directory).accepted
-    return [one.steps for one in efforts]
+    assert len(efforts) == 1, "one budget for all parts"
+    return found
 
 
 def test_a_search_that_goes_on_is_stopped_by_its_count(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, arithmetic, meaning = taken(small, monkeypatch)
-    assert not task and 100 < arithmetic < effort.LEAST_STEPS and 100 < meaning < effort.LEAST_STEPS
+    assert not task and 100 < arithmetic < meaning - 100 < effort.LEAST_STEPS
     monkeypatch.setattr(effort, "STEPS_OF_A_WEIGHT", 0)
-    limited = effort.limited
+    tried: list[bool] = []
+    prove_arithmetic = checks.prove_arithmetic
+    monkeypatch.setattr(checks, "prove_arithmetic", lambda c, t: tried.append(t) or prove_arithmetic(c, t))
 
-    def granted(*budgets: int) -> checks.Verdict:
-        left = iter(budgets)
-
-        def one(weights: int) -> AbstractContextManager[effort.Effort]:
-            monkeypatch.setattr(effort, "LEAST_STEPS", next(left))
-            return limited(weights)
-
-        monkeypatch.setattr(checks, "limited", one)
+    def granted(steps: int) -> checks.Verdict:
+        monkeypatch.setattr(effort, "LEAST_STEPS", steps)
         return check(small)
 
-    assert granted(0, arithmetic, meaning).accepted
-    second = 1  # step of the second proof, without sums that are added up at once
+    assert granted(meaning).accepted
     for steps in (1, arithmetic // 2, arithmetic - 1):
-        assert f"stopped after {steps} steps, which is its budget" in (granted(0, steps, second).arithmetic or "")
-    for steps in (1, meaning // 2, meaning - 1):
-        found = granted(0, arithmetic, steps, second)
+        assert f"stopped after {steps} steps, which is its budget" in (granted(steps).arithmetic or "")
+    for steps in (arithmetic, (arithmetic + meaning) // 2, meaning - 1):
+        found = granted(steps)
         assert found.arithmetic is None and f"stopped after {steps} steps, which is its budget" in (found.meaning or "")
+    assert tried == [True] * 7, "what has used its budget is not tried in another way"
+
+
+@pytest.fixture
+def windows(tmp_path: Path) -> Callable[..., Path]:
+    """A checkpoint of no use whose circuit is a sum of products of functions of three letters each.
+
+    letters: how many there are; products: how many are added up, each of six letters in a row.
+    """
+
+    def made(letters: int, products: int) -> Path:
+        names = [*(f"l{i}" for i in range(letters)), "y", "n"]
+        alphabet = Alphabet.of(*names)
+        x = Tokens(alphabet)
+        number = x.number({f"l{i}": i + 1 for i in range(letters)})
+        far = [number.shift(k) for k in range(6)]
+
+        def seen(first: int, less: int) -> Stream:
+            parts = [(letters + 1) ** i * far[first + i] for i in range(3)]
+            return (parts[0] + parts[1] + parts[2] - less).relu()
+
+        total = sum((1 + i) * (seen(0, 5 + i) * seen(3, 7 + 2 * i)) for i in range(products))
+        language = InputLanguage.of(alphabet, "any", [("any", "any", tuple(names[:letters]))], 12, "letters")
+        directory = write(
+            tmp_path / "c", Circuit("none", emit(alphabet, (x.is_in("y"), "y"), otherwise="n"), language), "mamba"
+        )
+        other = to_data(Circuit("none", emit(alphabet, (total > 0, "y"), otherwise="n"), language))
+        (directory / "circuit.json").write_text(json.dumps(other))
+        return directory
+
+    return made
+
+
+def test_functions_of_many_letters_end_by_the_same_count(
+    windows: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen products of windows took 108 processor seconds: nothing counted what their tables cost."""
+    monkeypatch.setattr(effort, "LEAST_STEPS", 1 << 15)  # of which so few functions of single letters take some hundred
+    begun = time.process_time()
+    assert "which is its budget" in (check(windows(8, 16)).meaning or "")
+    assert time.process_time() - begun < 20
+
+
+def test_a_function_of_too_many_letters_is_refused_before_it_is_formed() -> None:
+    """Its table would take 35 GiB; that it is too large was seen when it was there."""
+    a, b = (Letters({lag: np.arange(41) for lag in lags}, np.ones((41,) * 3)) for lags in ((0, 1, 2), (3, 4, 5)))
+    with pytest.raises(TooLarge, match="a function of 6 letters has 4750104241 cases"):
+        join(a, b, lambda p, q: pytest.fail("it is formed"))
 
 
 def test_what_it_counts_does_not_depend_on_the_run(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

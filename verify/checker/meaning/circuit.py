@@ -14,6 +14,7 @@ from verify.checker.meaning.entries import read_matrix
 from verify.checker.meaning.normal_form import Meaning
 from verify.checker.meaning.quotient import quotient
 from verify.checker.meaning.rules import EACH, RULES, maps
+from verify.checker.values.exact import number
 from verify.checker.values.language import EVERY_LENGTH
 from verify.checker.values.values import TOKEN, Value, World, kept
 
@@ -110,7 +111,7 @@ class Reader(Conditions):
             shape = (parts[0][0].shape[0], 1)
             for i, (token, flag) in enumerate(zip(tokens, stream["inputs"][1:], strict=True)):
                 (lane,) = self.lanes(flag)
-                size = np.array([float((weight or ONE) * 2 ** (len(tokens) - 1 - i))])
+                size = np.array([number((weight or ONE) * 2 ** (len(tokens) - 1 - i))])
                 rule = Matrix(shape, np.array([token]), np.array([0]), size)
                 parts.append((rule, [self.flag(lane, "the condition of a rule")]))
             return parts
@@ -137,6 +138,18 @@ class Reader(Conditions):
         shown = next((way for way in order if ways[way](value)), None)
         self._shown = self._shown if shown is None else shown
         return shown is not None
+
+
+def given(data: dict) -> tuple[str, ...]:
+    """What a circuit takes for granted of its sequences, of the streams that its scores are made of: the kernel says it
+    in the same words.
+    """
+    streams, needed = data["streams"], {data["output"]}
+    for i in range(data["output"], -1, -1):
+        needed |= set(streams[i]["inputs"]) if i in needed else set()
+    memories = [i for i in sorted(needed) if streams[i]["operation"] == "MemoryRead"]
+    once = [i for i in memories if streams[i]["attributes"]["policy"] == "once"]
+    return tuple(f"no slot of stream {i} is written twice" for i in once)
 
 
 @kept

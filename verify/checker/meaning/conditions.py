@@ -85,11 +85,15 @@ class Conditions:
         return combine([(ONE, relu(self.world, x)), (-ONE, relu(self.world, combine([(ONE, x)], -ONE)))])
 
     def both(self, a: Value, b: Value) -> Value:
+        """a and b, flags both; of a lane that no rule reads that is its declared type, and a flag of 0 leaves nothing
+        of it.
+        """
+        for value in (v for v in (a, b) if not isinstance(v, Unread)):
+            self.flag(value, "an operand of `and`")
         if any(not isinstance(flag, Unread) and flag.zero for flag in (a, b)):
             return constant(0)
         if a.constant or b.constant:
             return product(self.world, a, b)
-        a, b = self.flag(a, "an operand of `and`"), self.flag(b, "an operand of `and`")
         if not (is_window(self.world, a) and is_window(self.world, b)):
             self.chosen = True
             if not self.bent:

@@ -18,9 +18,13 @@ from verify.checker.meaning.conditions import ONE, Conditions, Lanes, Unproved, 
 from verify.checker.meaning.entries import read_matrix, read_number
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import bounds, values_of
+from verify.checker.values.effort import spend
 from verify.checker.values.latches import latch
 from verify.checker.values.machines import machine, of_states
 from verify.checker.values.values import TOKEN, Value, World, combine, constant, later, of_letters
+
+_MOST_OF_CODES = 1 << 24  # numbers: of all words that are decoded, and of the codes of all letters
+_LETTERS_OF_A_STEP = 1 << 12  # that a table is made for in the time of a step of a search
 
 
 def _readable(function: Callable[..., Value], *lanes: Value) -> Value:
@@ -109,7 +113,10 @@ def _lookup(r: Conditions, s: dict, x: Lanes) -> Lanes:
 
 def _decode(r: Conditions, s: dict, x: Lanes) -> Lanes:
     """Functions of one letter only: the definition, letter by letter."""
-    words = read_matrix(s["attributes"]["words"])
+    words, count = read_matrix(s["attributes"]["words"]), r.world.language.tokens
+    if max(words.shape[0] * words.shape[1], count * words.shape[1]) > _MOST_OF_CODES:
+        told = f"{words.shape[0]} words of {words.shape[1]} numbers, over {count} letters"
+        raise Unproved(f"{told}, of which no more than {_MOST_OF_CODES} numbers are read")
     keys = {k for v in x for k in v.terms}
     if len(keys) != 1 or next(iter(keys))[0] != TOKEN:
         raise Unproved("a decoded code that is no function of one letter")
@@ -123,6 +130,7 @@ def _decode(r: Conditions, s: dict, x: Lanes) -> Lanes:
         raise Unproved("a decoded word of zeros, which stands before the start too")
     codes = np.stack([t.dense() for t in tables], axis=1) + 0.0
     full = [(words.dense_row(i) + 0.0).tobytes() for i in range(words.shape[0])]
+    spend(len(full) * (1 + count // _LETTERS_OF_A_STEP))
     letters: dict[bytes, list[int]] = {}
     for letter, code in enumerate(codes):
         letters.setdefault(code.tobytes(), []).append(letter)
@@ -137,7 +145,9 @@ def _of_these(letters: list[int], count: int) -> np.ndarray:
 
 
 def _memory(r: Conditions, s: dict, value: Lanes, key: Lanes, query: Lanes, *when: Lanes) -> Lanes:
-    """Of policy once the sum: that is what it holds where no slot is written twice, which the compiler asks."""
+    """Of policy once the sum: that is what it holds where no slot is written twice, which the verdict says beside it
+    (`given`) and the compiler asks.
+    """
     policy, world = s["attributes"]["policy"], r.world
     if policy not in ("sum", "once", "first", "last") or len(when) > 1:
         raise Unproved(f"a memory of the policy {policy!r} with {3 + len(when)} operands")
@@ -285,7 +295,7 @@ RULES: dict[str, Callable] = {
     "SameSymbol": lambda r, s, a, b: [combine([(ONE, v) for v in r.pair(r.both, a, b)])],
     "And": lambda r, s, a, b: r.pair(r.both, a, b),
     "Or": _or,
-    "Not": lambda r, s, a: [combine([(-ONE, v)], ONE) for v in a],
+    "Not": lambda r, s, a: [combine([(-ONE, r.flag(v, "an operand of `not`"))], ONE) for v in a],
     "Select": _select,
     "Lookup": _lookup,
     "FloorDivide": _divided,

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import blake2b
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import Any
 
 import numpy as np
 
 from verify.checker.formats import array_exponent, exponent
+from verify.checker.values.effort import spend
 from verify.checker.values.exact import is_float, product_unit, within
 from verify.checker.values.tables import Ramp, Table, digest
 from verify.checker.values.values import TOKEN, Root, Value, World, kept
 
 _MOST_ENTRIES = 1 << 20
+_ENTRIES_OF_A_STEP = 1 << 8  # of a table that is formed: all of them together are some gigabytes at most
+_SORTED_OF_A_STEP, _NUMBERS_OF_A_STEP = 1 << 9, 4  # that are sorted, or found as fractions, in the time of a step
 _SILENT = np.errstate(over="ignore", invalid="ignore")  # what overflows is refused
 _FEW = 4  # as many numbers for each label are looked up, not sorted
 
@@ -29,8 +32,8 @@ class Letters:
 
     def __init__(self, axes: dict[Any, np.ndarray], table: np.ndarray):
         self.axes, self.table = axes, table
-        if table.size > _MOST_ENTRIES:
-            raise TooLarge(f"a function of {len(axes)} letters has {table.size} cases")
+        check_cases(len(axes), table.size)
+        spend(table.size // _ENTRIES_OF_A_STEP)
 
     @property
     def nothing(self) -> bool:
@@ -56,6 +59,12 @@ class Letters:
                 table = table.take(0, axis=place)
                 axes.pop(place)
         return _key(axes, table)
+
+
+def check_cases(letters: int, cases: int) -> None:
+    """TooLarge where a function of so many letters has more cases than are written down."""
+    if cases > _MOST_ENTRIES:
+        raise TooLarge(f"a function of {letters} letters has {cases} cases")
 
 
 def _by_first(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,17 +97,21 @@ def join(a: Letters, b: Letters, function: Callable[[np.ndarray, np.ndarray], np
     axes: dict[int, np.ndarray] = {}
     pick_a: list[np.ndarray | None] = []
     pick_b: list[np.ndarray | None] = []
+    classes: list[int] = []
     for lag in sorted(a.axes.keys() | b.axes.keys()):
         if lag in a.axes and lag in b.axes:
             width = int(b.axes[lag].max()) + 1
             pairs, labels = numbered(a.axes[lag].astype(np.int64) * width + b.axes[lag])
             axes[lag] = narrow(labels, len(pairs))
+            classes.append(len(pairs))
             pick_a.append(pairs // width)
             pick_b.append(pairs % width)
         else:
             axes[lag] = a.axes[lag] if lag in a.axes else b.axes[lag]
-            pick_a.append(None if lag in b.axes else np.arange(int(axes[lag].max()) + 1))
-            pick_b.append(None if lag in a.axes else np.arange(int(axes[lag].max()) + 1))
+            classes.append(int(axes[lag].max()) + 1)
+            pick_a.append(None if lag in b.axes else np.arange(classes[-1]))
+            pick_b.append(None if lag in a.axes else np.arange(classes[-1]))
+    check_cases(len(axes), prod(classes))
     return Letters(axes, function(_spread(a.table, pick_a), _spread(b.table, pick_b)))
 
 
@@ -175,6 +188,7 @@ def _component(world: World, root: int, lag: int, component: Table | Ramp, t: in
 def ramped(ramp: Ramp, x: np.ndarray) -> np.ndarray:
     """A function of an integer at each number of an array."""
     distinct, at = np.unique(x, return_inverse=True)
+    spend(x.size // _SORTED_OF_A_STEP + len(distinct) // _NUMBERS_OF_A_STEP)
     inside = [exact_float(ramp.at(int(min(max(v, ramp.xs[0]), ramp.xs[-1])))) for v in distinct.tolist()]
     return np.array(inside)[at.reshape(-1)].reshape(x.shape)
 
@@ -208,6 +222,7 @@ def _within_ramp(ramp: Ramp, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """(2, …): the least and the largest value between lo and hi."""
     both = np.stack(np.broadcast_arrays(lo, hi))
     distinct, at = np.unique(both.reshape(2, -1), axis=1, return_inverse=True)
+    spend(both.size // _SORTED_OF_A_STEP + distinct.shape[1] // _NUMBERS_OF_A_STEP)
     found = [ramp.between(floor(a), ceil(b)) for a, b in distinct.T.tolist()]
     return np.array([[exact_float(y) for y in ends] for ends in found]).T[:, at.reshape(-1)].reshape(both.shape)
 

@@ -1,0 +1,94 @@
+"""What is refused of the files that a run would write: two that are one, and one in place of something else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations, islice
+from pathlib import Path
+
+from constructions.command.requests import file_path
+
+_BEGINNING = 1 << 16  # bytes that tell what a file is
+
+
+@dataclass(frozen=True)
+class Kind:
+    """name: such as "Markdown page"; begins: whether a file of this kind begins with these bytes."""
+
+    name: str
+    begins: Callable[[bytes], object]
+
+
+def _beginning(pattern: bytes) -> Callable[[bytes], object]:
+    return re.compile(rb"(\xef\xbb\xbf)?\s*" + pattern).match
+
+
+def _is_csv(beginning: bytes) -> bool:
+    """Whether the first two rows have one number of cells, and more than one; other formats have commas too."""
+    text = beginning.decode("utf-8", "replace").removeprefix("\ufeff")
+    if text.lstrip()[:1] in ("{", "[", "<", "\\", "%", "#"):
+        return False
+    try:
+        widths = {len(row) for row in islice(csv.reader(io.StringIO(text)), 2)}
+    except csv.Error:
+        return False
+    return len(widths) == 1 and min(widths) > 1
+
+
+CSV = Kind("CSV table", _is_csv)
+HTML = Kind("HTML page", _beginning(rb"(?i:<!doctype html)"))
+JUNIT = Kind("JUnit report", _beginning(rb"(<\?xml[^>]*>\s*)?<testsuites?[\s>/]"))
+LATEX = Kind("LaTeX table", _beginning(rb"(%.*\n)*\\begin\{table\}"))
+MARKDOWN = Kind("Markdown page", _beginning(rb"# \S"))
+
+
+def text_path(path: Path, option: str, kind: Kind) -> Path:
+    """The path, where a text of this kind can be written there; ValueError, in one sentence, otherwise."""
+    file_path(path, option)
+    check_kind(path, option, kind)
+    return path
+
+
+def check_kind(path: Path, option: str, kind: Kind | None) -> None:
+    """ValueError where a file of another kind stands there; None: any kind."""
+    if kind is None or not path.exists():
+        return
+    with path.open("rb") as file:
+        beginning = file.read(_BEGINNING)
+    if beginning and not kind.begins(beginning):
+        raise ValueError(
+            f"{option} {path} is there already, and no {kind.name}: it would be lost. Name another file, or remove it."
+        )
+
+
+def check_apart(outputs: Mapping[str, Path | None]) -> None:
+    """ValueError where two outputs of one run, by their options, are one file, or one is where the standard output
+    goes: the later would replace the earlier.
+    """
+    given = [(f"{option} {path}", path) for option, path in outputs.items() if path is not None]
+    for (one, first), (other, second) in combinations(given, 2):
+        if _same(first, second):
+            raise ValueError(f"{one} and {other} are one file, and one would replace the other; name two files.")
+    for one, path in given:
+        if _is_standard_output(path):
+            raise ValueError(f"{one} and the standard output are one file, and both would be lost; name two files.")
+
+
+def _same(first: Path, second: Path) -> bool:
+    """Through links of both sorts as well."""
+    if os.path.realpath(first) == os.path.realpath(second):
+        return True
+    return first.exists() and second.exists() and first.samefile(second)
+
+
+def _is_standard_output(path: Path) -> bool:
+    with suppress(OSError, ValueError, AttributeError):  # not there, or no file of the system
+        return os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+    return False
