@@ -99,7 +99,8 @@ def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: T
     elif (right != 0).all() and len(set((there / right).tolist())) == 1:
         times = float(there[0] / right[0])
         short = f"{times:.6g}"
-        yield f"they are {short if float(short) == times else times} times what is right"
+        if float(short) == times or len(there) > 1:  # any one entry is some multiple
+            yield f"they are {short if float(short) == times else times} times what is right"
 
 
 def _of_others(axes: Sequence[str], found: Tensor, expected: Tensor, mask: Tensor) -> Iterator[str]:

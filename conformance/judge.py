@@ -12,11 +12,11 @@ from torch import Tensor
 from conformance.asked import Runs, fitting, not_run, takes, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
-from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS, crossed_cases, options_of, varied
+from conformance.cases.borders import CHUNKS_OF
+from conformance.cases.crossed import LENGTHS, STEPS, options_of, varied
+from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import fitted_cases, plain
-from conformance.cases.layers import layer_cases
-from conformance.cases.ordinary import ordinary_cases
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -25,6 +25,7 @@ from conformance.interrupt import interrupted
 from conformance.kernel import OFFSETS, STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
 from conformance.keywords import looked_into
 from conformance.loader import Case, ends_of_documents
+from conformance.sentences import sentence
 from conformance.stages import STAGES
 
 Status = Literal["passed", "failed", "failed to run", "skipped"]
@@ -92,7 +93,7 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
         of_op = [each for each in found if each.case.op == op]
         lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
         lengths = STEPS if kernel.is_step else LENGTHS
-        for crossing in (crossed_cases, ordinary_cases, layer_cases):
+        for crossing in CROSSINGS:
             for case in crossing(op, lacking, lengths):
                 for ran in _run(kernel, case, bool(both)):
                     found.append(ran)
@@ -106,7 +107,7 @@ def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[t
     ran = [each.case for each in found if each.finding.status in _RAN and "chunk_size" in each.case.options]
     if "chunk_size" not in kernel.accepts or not ran or not (size := fitting(kernel, op, ran, _runs(kernel))):
         return frozenset()
-    unseen = {*CHUNK_SIZES} - {case.options["chunk_size"] for case in ran}
+    unseen = {*CHUNKS_OF.get(op, ())} - {case.options["chunk_size"] for case in ran}
     tried = {chunk: [plain(op, (size[0], length, chunk)) for length in (size[1], 2 * chunk)] for chunk in unseen}
     return frozenset(
         ("chunk", chunk)
@@ -228,6 +229,8 @@ def run(kernel: Kernel, case: Case) -> Ran:
         wrong = {name: case.wrong(name, results[name]) for name in case.expected if name in results}
     except ValueError as error:
         return Ran(case, replace(finding, says=str(error)))
+    except Exception as error:  # of a result of a class of others, no dense tensor of its own
+        return Ran(case, replace(finding, says=f"a result cannot be compared: {sentence(error)}"))
     count, of = sum(int(m.sum()) for m in wrong.values()), sum(m.numel() for m in wrong.values())
     finding = replace(finding, wrong=count, of=of)
     if not finding.wrong:
@@ -238,20 +241,6 @@ def run(kernel: Kernel, case: Case) -> Ran:
     where = near(case, position, row, _unknown_borders(kernel, case))
     finding = replace(finding, says=says, position=position, near="" if "document_states" in says else where)
     return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
-
-
-def sentence(error: BaseException) -> str:
-    """What was raised, in one line; its type alone where that is all it says, or its text cannot be had. What no file
-    or terminal shows, such as half a surrogate pair, is escaped.
-    """
-    try:
-        said = str(error).strip()
-    except BaseException as another:  # also one that says to end the process
-        if isinstance(another, KeyboardInterrupt) and interrupted():
-            raise
-        said = ""
-    line = ": ".join(filter(None, [type(error).__name__, said])).splitlines()[0][:300]
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
 
 
 def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[tuple[int, int | None], str]:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -17,8 +17,11 @@ import torch
 from torch import Tensor
 
 from compiler.own_file import module_of
+from conformance.interrupt import interrupted
 from conformance.layouts import beside, bits, bits_beside, laid_out, same_bits
 from conformance.loader import Case
+from conformance.sentences import sentence
+from conformance.settings import Left, of_the_kernel
 
 STATE_IN = {
     "selective_scan": "initial_state",
@@ -90,6 +93,7 @@ class Kernel:
     device: where the operands are put; results are brought back.
     keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
     earlier: the operands of the call before, which a later call may not write to either.
+    left: the settings of the process that it left behind, which are put back for it alone.
     states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
         each document. `conformance.documents.told` tries both.
     """
@@ -102,6 +106,7 @@ class Kernel:
     states: Literal["one", "each"] = "one"
     keywords: Literal["none", "unknown", "any"] = "none"
     earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
+    left: Left = field(default_factory=Left, compare=False, repr=False)
 
     def operations(self) -> tuple[str, ...]:
         """The operations whose cases it is run on."""
@@ -148,14 +153,14 @@ class Kernel:
         if asked and OFFSETS in inputs and OFFSET_STATES in self.accepts:
             flags[OFFSET_STATES] = True
         given = laid_out(self.op, case, inputs)
-        with _untouched(given, self.earlier):
+        with _untouched(given, self.earlier), of_the_kernel(self.left):
             found = self.call(**given, **known, **flags)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
             names.remove("last_state")
-        given_back = {name: _kept(each) for name, each in zip(names, found, strict=False) if each is not None}
+        given_back = {name: _kept(name, each) for name, each in zip(names, found, strict=False) if each is not None}
         # What was asked for and did not come is wrong, and not left out: None is no tensor.
         asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
         return dict.fromkeys(asked_for) | given_back
@@ -196,6 +201,8 @@ class Kernel:
             if state is not None:
                 part[state_in] = state
             found = self._called(part, case, asked=True)
+            if not isinstance(found["y"], Tensor):
+                raise Misbehaved(f"y is of type {type(found['y']).__name__}, but must be a tensor.")
             if found.get("last_state") is None:
                 raise Lacks("it returns no last state")
             state = found["last_state"]
@@ -226,9 +233,9 @@ class Kernel:
             given = laid_out("step", case, {k: value for k, value in arguments.items() if k in known})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
             by_name = {"state": state} if "state" in self.accepts else {}
-            with _untouched(given, self.earlier), _in_place(state):
+            with _untouched(given, self.earlier), _in_place(state), of_the_kernel(self.left):
                 y = self.call(**by_name, **given) if by_name else self.call(state, **given)
-            ys.append(_kept(y))
+            ys.append(_kept("y", y))
         y = _joined(torch.stack, ys, axis)
         return _in_channels(y, state) if by_head else {"y": y, "last_state": state}
 
@@ -269,13 +276,12 @@ def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> An
     other = [m for m in pieces if not _is_dense(m)]
     if other:
         return other[0]
-    try:
-        return join(pieces, axis)
-    except (RuntimeError, IndexError) as error:
+    rest = lambda m: (*m.shape[:axis], *m.shape[axis + (join is torch.cat) :])
+    least = axis + (join is torch.cat)  # axes that each must have
+    if any(m.dim() < least or rest(m) != rest(pieces[0]) for m in pieces):
         shapes = ", ".join(map(str, dict.fromkeys(tuple(m.shape) for m in pieces)))
-        raise Misbehaved(
-            f"y of one call after the other has the shapes {shapes}, which are no parts of one y"
-        ) from error
+        raise Misbehaved(f"y of one call after the other has the shapes {shapes}, which are no parts of one y")
+    return join(pieces, axis)
 
 
 def _with_room(states: Tensor, documents: int) -> Tensor:
@@ -340,9 +346,23 @@ def _brought_back(result: Any) -> Any:
     return result.cpu() if isinstance(result, Tensor) and not result.is_meta else result
 
 
-def _kept(result: Any) -> Any:
-    """A copy, made before the kernel is called again: it may write each result into the same memory."""
-    return result.clone() if _is_dense(result) and not result.is_meta else result
+def _kept(name: str, result: Any) -> Any:
+    """A copy, made before the kernel is called again: it may write each result into the same memory. Of a class of
+    others, whose methods may do anything, the numbers alone; raises Misbehaved where they cannot be read.
+    """
+    if type(result) in (Tensor, torch.nn.Parameter) or not isinstance(result, Tensor):
+        return result.detach().clone() if _is_dense(result) and not result.is_meta else result
+    try:
+        if not _is_dense(result) or result.is_meta:
+            return result
+        plain = torch.empty(result.shape, dtype=result.dtype, device=result.device)
+        plain.copy_(result.detach())  # gives one of the class of others back
+        return plain
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and interrupted():
+            raise
+        kind = type(result).__name__
+        raise Misbehaved(f"{name}, a tensor of the class {kind}, cannot be read: {sentence(error)}") from error
 
 
 def piece(op: str, name: str, tensor: Tensor, start: int, stop: int) -> Tensor:
@@ -490,9 +510,11 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
         raise ValueError(
             f"--kernel {path!r} must be module:function or FILE.py:function, such as mypackage.scan:selective_scan."
         )
+    left = Left()
     try:
-        module = _file(Path(place)) if place.endswith(".py") else _module(place)
-        function = getattr(module, name)
+        with of_the_kernel(left):
+            module = _file(Path(place)) if place.endswith(".py") else _module(place)
+            function = getattr(module, name)
     except (Exception, SystemExit) as error:  # a module of others may raise anything
         why = str(getattr(error, "strerror", None) or error).splitlines()
         raise ValueError(f"--kernel {path!r} cannot be imported: {why[0] if why else type(error).__name__}.") from error
@@ -503,7 +525,7 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
             f"--kernel {path!r} is of type {type(function).__name__}, and a function whose arguments have names is "
             "needed."
         ) from error
-    return kernel(function, path, op, device)
+    return replace(kernel(function, path, op, device), left=left)
 
 
 def _module(name: str) -> ModuleType:

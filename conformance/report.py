@@ -13,9 +13,7 @@ from typing import Any
 from conformance.asked import never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
-from conformance.cases.crossed import crossed_cases
-from conformance.cases.layers import layer_cases
-from conformance.cases.ordinary import ordinary_cases
+from conformance.cases.crossings import CROSSINGS
 from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.keywords import looked_into
@@ -154,9 +152,7 @@ def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[
     for op in OPERATIONS:
         found: list[Case] = [
             *cases(op, full),
-            *crossed_cases(op),
-            *ordinary_cases(op),
-            *layer_cases(op),
+            *(case for crossing in CROSSINGS for case in crossing(op)),
             *companion_cases(op),
         ]
         save(found, vectors / f"{op}.safetensors")

@@ -13,9 +13,7 @@ import torch
 from torch import Tensor
 
 from conformance.cases import OPERATIONS, cases
-from conformance.cases.crossed import crossed_cases
-from conformance.cases.layers import layer_cases
-from conformance.cases.ordinary import ordinary_cases
+from conformance.cases.crossings import CROSSINGS
 from conformance.loader import Case
 
 MARK, END = "<!-- table values -->\n", "<!-- end values -->"
@@ -45,7 +43,7 @@ def values(op: str) -> dict[str, Values]:
     bias, softplus and limits: where u or x is not 0.
     """
     found: dict[str, Values] = {}
-    for case in (*cases(op), *crossed_cases(op), *ordinary_cases(op), *layer_cases(op)):
+    for case in (*cases(op), *(case for crossing in CROSSINGS for case in crossing(op))):
         for name, m in _numbers(case):
             found[name] = found.get(name, Values()).and_those_of(m.double())
     return found

@@ -21,13 +21,12 @@ from conformance.cases import delta
 from conformance.cases.covering import covering
 from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
+from conformance.cases.packing import WIDE_LENGTHS, cuts_of, documents_of, inside_of_chunks
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
 CHUNK_SIZES = (64, 16, 128, 256, 32, 8)
 """All that are crossed, of a kernel that is told the size of a chunk."""
-_CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chunks are its own
-WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
 DELTA_LENGTHS = (1, 15, 16, 17, 63, 64, 65, 128, 129)  # whose equations take longer
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
 LAYER_LENGTHS = (65, 130, 260)  # beyond a chunk of 64, 128 and 256, where sizes are those of layers
@@ -187,43 +186,6 @@ def _sized(sizes: int | tuple[int, int, int]) -> str:
     return f"{heads} heads of {channels}, {columns} columns"
 
 
-def _cuts(row: Mapping[str, Any]) -> list[int]:
-    """Where a sequence is cut: after one position, and around its middle; or after so many, and at its middle."""
-    length, unit = row["length"], row.get("unit", 1)
-    if unit > 1 and row["start"] == "pieces":
-        return sorted({unit, length // 2 // unit * unit} - {0, length})
-    return sorted({1, length // 2, length // 2 + 1} - {0, length}) if row["start"] == "pieces" and length > 1 else []
-
-
-def _documents(row: Mapping[str, Any]) -> list[list[int]]:
-    """The lengths of the documents of each row of a batch: each row has its own. They end inside of chunks, at a
-    chunk's end in one row, a position before it in another, and one behind it in both. The first is of one position,
-    or two.
-    """
-    length, found = row["length"], []
-    if row.get("unit", 1) > 1 and "documents" in row["start"]:
-        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
-    chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if length > max(WIDE_LENGTHS) else (16,)
-    if "documents" not in row["start"]:
-        return []
-    for i in range(row["batch"]):
-        inside = (1 + i, 5 + 3 * i, 64 - i, 65, 200 + i, length)
-        beside = (end for chunk in chunks for end in (chunk - i, chunk + 1))
-        ends = sorted({min(length, end) for end in (*inside, *beside)})
-        found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
-    return found
-
-
-def in_units(length: int, unit: int, i: int) -> list[int]:
-    """Documents of one unit and of two, in another order in every row, as far as there are positions."""
-    sizes: list[int] = []
-    left = length
-    while left > 0:
-        sizes.append(min(left, unit * (1 + (len(sizes) + i) % 2)))
-        left -= sizes[-1]
-    return sizes
-
-
 def crossing(
     row: Mapping[str, Any],
     op: str,
@@ -233,7 +195,7 @@ def crossing(
     **more: Any,
 ) -> Case:
     """The case of a row; documents: their lengths, of each row of a batch."""
-    cuts, options = _cuts(row), {**options}
+    cuts, options = cuts_of(row), {**options}
     if documents:
         inputs = {**inputs}
         ids = [[_number(row, i) for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
@@ -258,21 +220,23 @@ def _number(row: Mapping[str, Any], i: int) -> int:
 
 
 def _scan(op: str, row: Mapping[str, Any]) -> Case:
-    """Writes are rare, and an operand fits into 8 bits; of a float32 state 11 are used, of a narrower one 8."""
-    draw, wide = Draw(f"{op} crossed {called(row)}"), row["dtype"] == "float32"
+    """Writes are rare, and an operand fits into 8 bits; of a float32 state 11 are used, of a narrower one 8. "wide
+    states" are of more bits than float16 has.
+    """
+    draw, wide, long = Draw(f"{op} crossed {called(row)}"), row["dtype"] == "float32", row.get("wide states", False)
     heads, channels, columns = row["sizes"]
     own = 1 if op == "ssd" else channels
     time, sizes = (row["batch"], row["length"]), (heads, channels)
     softplus, limit = row["softplus"], _LIMITS.get(row.get("limit"))
     write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
-    raw = draw.of((idle,) * 7 + (write,), (*time, heads, own))
+    raw = draw.of((idle,) * (3 if long else 7) + (write,), (*time, heads, own))
     bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (heads, own)) if row["bias"] else None
     step = limit[1] if limit else write
     # Results are multiples of a step, or, as half has no room for them behind a gate, B is divided by it.
     unit = 1.0 if row["dtype"] == "float16" else step
     # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
     A = draw.of((-0.0, _ERASES), (heads, own, 1 if op == "ssd" else columns))
-    u = draw.integers((*time, *sizes), 60 if wide else 2)
+    u = draw.integers((*time, *sizes), 8000 if long else 60 if wide else 2)
     if limit and limit[0]:  # every step writes: what is kept would grow too long
         u = u * ((raw == write) | (A[..., 0] == _ERASES))
     C = draw.integers((*time, row["groups"], columns), 2 if wide else 1)
@@ -286,7 +250,7 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
         D=unit * draw.integers((heads, own), 9) if row["D"] not in (False, "no") else None,
         z=draw.of((32, 64, 64, -128), (*time, *sizes)) if row["z"] else None,
         bias=bias,
-        initial=unit * draw.integers((row["batch"], *sizes, columns), 1000 if wide else 20)
+        initial=unit * draw.integers((row["batch"], *sizes, columns), 60000 if long else 1000 if wide else 20)
         if row["start"] in _AFTER_A_STATE
         else None,
     )
@@ -295,7 +259,7 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     options: dict[str, Any] = {"delta_softplus" if op == "selective_scan" else "dt_softplus": softplus}
     if op == "ssd":
         options |= {"chunk_size": row["chunk"]} | ({"dt_limit": [*limit]} if limit else {})
-    return crossing(row, op, inputs, options, _documents(row))
+    return crossing(row, op, inputs, options, (inside_of_chunks if long else documents_of)(row))
 
 
 def _conv(op: str, row: Mapping[str, Any]) -> Case:
@@ -309,7 +273,7 @@ def _conv(op: str, row: Mapping[str, Any]) -> Case:
         inputs["bias"] = scale * draw.integers((channels,), 9)
     if row["start"] in ("state", "pieces"):
         inputs["initial_states"] = scale * draw.integers((row["batch"], channels, row["taps"] - 1), 9)
-    return crossing(row, op, inputs, {"activation": row["activation"]}, _documents(row))
+    return crossing(row, op, inputs, {"activation": row["activation"]}, documents_of(row))
 
 
 def _norm(op: str, row: Mapping[str, Any]) -> Case:
@@ -331,12 +295,14 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
 def _delta(op: str, row: Mapping[str, Any]) -> Case:
     """Keys and queries of one place, and writes of every kind."""
     heads, keys, values = row["sizes"]
-    name, documents = called(row), _documents(row)
+    long = row.get("wide states", False)
+    name, documents = called(row), (inside_of_chunks if long else documents_of)(row)
+    initial = (60000 if long else 20) if row["start"] in _AFTER_A_STATE else 0
     return delta.rendered(
         delta.Row(
             stage="crossing", name=name, asks=f"these together: {name}", length=row["length"], heads=heads, keys=keys,
             values=values, spread=row["spread"], batch=row["batch"], beta=delta.ANY, g=delta.RARELY,
-            normed=row["normed"], initial=20 if row["start"] in _AFTER_A_STATE else 0, cuts=tuple(_cuts(row)),
+            normed=row["normed"], u=8000 if long else 2, initial=initial, cuts=tuple(cuts_of(row)),
             documents=tuple(documents[0]) if documents else (), chunk=row["chunk"], last=row["last state"],
             dtype=DTYPES[row["dtype"]], views=row["views"],
         )

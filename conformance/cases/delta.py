@@ -204,6 +204,13 @@ ROWS = (
         *(), stage="precision", name="wide state", asks="all bits of a state of 13", length=70, u=4095,
         beta=(0.0, 0.0, 1.0),
     ),
+    *(
+        Row(
+            *(), stage="precision", name=f"wide over chunks of {size}", asks=f"all bits of a state, after {size} "
+            "positions", length=2 * size + 3, u=30000, beta=(0.0, 0.0, 1.0), chunk=size, last=True,
+        )
+        for size in (16, 128)
+    ),
     Row(
         *(), stage="accuracy", name="curve of exp", asks="exp to a few units in the last place", length=1,
         heads=len(EXPONENTS), initial=25, beta=(0.0,), g=tuple(EXPONENTS), in_turn=True, near=UNITS * 16,

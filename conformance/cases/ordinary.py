@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -30,11 +30,11 @@ from conformance.cases.crossed import (
     called,
     crossing,
     factors_of,
-    in_units,
     rows_without,
 )
 from conformance.cases.curves import ULP, half_a_unit
 from conformance.cases.draw import LAYER, Draw, assemble
+from conformance.cases.packing import inside_of_chunks
 from conformance.loader import Case
 
 A_STEP = 4 * ULP  # the error of a step, as of a half-life
@@ -50,7 +50,6 @@ _SIZES = {  # with columns and channels beyond a tile of 16
     "delta_rule": [(1, 4, 3), (2, 16, 5), (1, 8, 3)],
 }
 _LONGER = 65  # positions, beyond a chunk of 64
-_ENDS = (2, 7, 21, 90, 110, 200, 300, 900)  # of documents: 16, 64, 128, 256 and 1,024 are inside of one
 _STATES = ("initial_state", "initial_states")
 SIGNED = ("u", "x", "B", "C", "D", "weight", "bias", *_STATES)
 
@@ -62,7 +61,7 @@ def ordinary_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The crossed cases of ordinary numbers, those of the stage `ROUNDED` last; without: options not to be taken."""
-    cases = [case for row in ordinary_rows(op, without, lengths) for case in both(op, row, _share(op, row))]
+    cases = [case for row in ordinary_rows(op, without, lengths) for case in both(op, row, share_of(op, row))]
     return tuple(sorted(cases, key=lambda case: case.stage == ROUNDED))
 
 
@@ -111,7 +110,7 @@ def both(op: str, row: Row, share: float, change: Callable[[str, Tensor], Tensor
     narrow = (*LAYER, "initial_states") if op == "conv" else LAYER
     inputs = {name: m.to(dtype).float() if name in narrow else m for name, m in inputs.items()}
     row = {"start": "nothing", "last state": False, **row}
-    made = crossing(row, op, inputs, options, _documents(row), kind=exact.Double, relative=1.0)
+    made = crossing(row, op, inputs, options, inside_of_chunks(row), kind=exact.Double, relative=1.0)
     sizes = _sizes(op, row, inputs, options, made)
     if op == "conv" and "last_state" in sizes:  # a copy
         sizes["last_state"] = torch.zeros_like(sizes["last_state"])
@@ -126,7 +125,7 @@ def both(op: str, row: Row, share: float, change: Callable[[str, Tensor], Tensor
     return [loose, replace(named, stage=ROUNDED, name=f"rounded once: {made.name}", asks=asks, tolerance=strict)]
 
 
-def _share(op: str, row: Row) -> float:
+def share_of(op: str, row: Row) -> float:
     """Of the sum of absolute values: what float32 may add up to."""
     added = {"conv": row.get("taps", 0), "norm": row["sizes"]}.get(op) or row["length"] + row["sizes"][-1]
     return A_STEP * (added + 4)
@@ -140,19 +139,8 @@ def _sizes(op: str, row: Row, inputs: dict[str, Tensor], options: dict[str, Any]
         return {name: torch.full_like(m, float(m.abs().max())) for name, m in made.expected.items()}
     positive = {name: m.abs() if name in SIGNED else m for name, m in inputs.items()}
     plain = {name: value for name, value in options.items() if name != "activation"}
-    found = crossing(row, op, positive, plain, _documents(row), kind=exact.Double, relative=1.0).expected
+    found = crossing(row, op, positive, plain, inside_of_chunks(row), kind=exact.Double, relative=1.0).expected
     return {name: m.abs() for name, m in found.items()}  # silu(z) of either sign is a factor
-
-
-def _documents(row: Row) -> list[list[int]]:
-    """The lengths of the documents of each row of a batch."""
-    if "documents" not in row["start"]:
-        return []
-    length = row["length"]
-    if row.get("unit", 1) > 1:
-        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
-    ends = [[0, *(end + i for end in _ENDS if end + i < length), length] for i in range(row["batch"])]
-    return [[stop - start for start, stop in pairwise(each)] for each in ends]
 
 
 def _scan(op: str, row: Row, draw: _Draw) -> tuple[dict[str, Tensor], dict[str, Any]]:

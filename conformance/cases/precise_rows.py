@@ -74,6 +74,17 @@ PRECISE_ROWS = (
         u=30000, columns=1, c=1, last=True, step=(0, 1),
     ),
     Row(
+        *(), stage="precision", name="wide over 1,024", asks="all bits of a state, after up to 1,024 positions",
+        length=1040, u=30000, columns=1, c=1, last=True, step=(0, 1), only="selective_scan",
+    ),
+    *(
+        Row(
+            *(), stage="precision", name=f"wide over chunks of {size}", asks=f"all bits of a state, after {size} "
+            "positions", length=2 * size + 3, u=30000, columns=1, c=1, last=True, step=(0, 1), chunk=size, only="ssd",
+        )
+        for size in (8, 32, 64, 128, 256)
+    ),
+    Row(
         *(), stage="precision", name="wide in pieces", asks="all bits of a state that is handed on", length=40,
         u=3001, columns=1, c=1, last=True, cuts=(3, 17), batch=2, groups=2,
     ),

@@ -14,11 +14,12 @@ from conformance.entries import boxed
 from conformance.faults.delta import BUGS as RULES
 from conformance.faults.delta_models import DELTA_KINDS, FaultyRule
 from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
-from conformance.judge import Finding, near, sentence
+from conformance.judge import Finding, near
 from conformance.loader import Case
 from conformance.models.case import ModelCase, right_entries
 from conformance.models.modes import MODE_STAGES, Mode, Told, modes
 from conformance.models.runtime import Model, Runtime, Unsupported
+from conformance.sentences import sentence
 
 KINDS = ("mamba", "mamba2")  # that a runtime is given where it does not say which it takes
 CHUNK = 64  # positions of the delta rule

@@ -129,7 +129,7 @@ def _problem(
 ) -> Problem:  # fmt: skip
     """places: for each variable how it is read from its site, and how it is written there."""
     ids, other, held, source = (
-        truth.draw(n, 4 * seed + k, held=n == HELD) for k, n in enumerate((TRAIN, TRAIN, HELD, HELD))
+        truth.draw(n, 4 * seed + k, held=k > 1) for k, n in enumerate((TRAIN, TRAIN, HELD, HELD))
     )
     tokens = torch.from_numpy(ids)
     scale = scales(model, sites, tokens)

@@ -15,13 +15,13 @@ from conformance.cases.covering import covering, tuples
 from conformance.cases.crossed import (
     LENGTHS,
     STEPS,
-    _documents,
     crossed_cases,
     factors_of,
     options_of,
     varied,
     wide_factors_of,
 )
+from conformance.cases.packing import documents_of
 from conformance.faults.small import conv, step
 from conformance.judge import judge, run, trial, untaken
 from conformance.kernel import Kernel, kernel
@@ -212,13 +212,13 @@ def test_what_is_written_beside_a_state_is_seen() -> None:
 def test_documents_stand_on_and_beside_the_borders_of_chunks() -> None:
     for length, chunk in ((129, 64), (33, 16), (33, 8), (1025, 256)):
         row = {"length": length, "chunk": chunk, "batch": 2, "start": "state and documents"}
-        begins = {sum(lengths[:i]) % chunk for lengths in _documents(row) for i in range(1, len(lengths))}
+        begins = {sum(lengths[:i]) % chunk for lengths in documents_of(row) for i in range(1, len(lengths))}
         assert {0, 1, chunk - 1} <= begins
 
 
 @pytest.mark.parametrize("length", [129, 257, 1025])
 def test_documents_end_at_every_usual_chunk_of_a_kernel_whose_chunks_are_its_own(length: int) -> None:
-    first, second = _documents({"length": length, "batch": 2, "start": "documents"})
+    first, second = documents_of({"length": length, "batch": 2, "start": "documents"})
     borders = {chunk for chunk in (64, 128, 256, 1024) if chunk < length}
     assert borders <= {*accumulate(first)} and {border - 1 for border in borders} <= {*accumulate(second)}
     behind = {border + 1 for border in borders if border + 1 < length}

@@ -90,8 +90,7 @@ def test_a_wrong_state_of_a_document_is_found(op: str, mistake: str) -> None:
 def test_trial_asks_for_them(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = [case for case in after_a_state(op) if case.name == AFTER_A_STATE]
     monkeypatch.setattr("conformance.judge.cases", lambda *_: ran)
-    for rest in ("crossed_cases", "ordinary_cases", "layer_cases"):
-        monkeypatch.setattr(f"conformance.judge.{rest}", lambda *_: ())
+    monkeypatch.setattr("conformance.judge.CROSSINGS", ())
     monkeypatch.setattr("conformance.judge._fitted", lambda *_: ())
     for begins, documents in ((FIRST, 1), (EACH, len(ran[0].borders["document"]) + 1)):
         (found,) = trial(by_offsets(op, begins))
@@ -135,8 +134,7 @@ def test_a_kernel_that_takes_either_form_is_asked_for_both(op: str, monkeypatch:
     """Its mistake is in the form that was not asked: states of later documents lost, but not where there are four."""
     few = [case for case in after_a_state(op) if case.name == AFTER_A_STATE][:1] + after_a_state(op)[1:6]
     monkeypatch.setattr("conformance.judge.cases", lambda *_: few)
-    for rest in ("crossed_cases", "ordinary_cases", "layer_cases"):
-        monkeypatch.setattr(f"conformance.judge.{rest}", lambda *_: ())
+    monkeypatch.setattr("conformance.judge.CROSSINGS", ())
     monkeypatch.setattr("conformance.judge._fitted", lambda *_: ())
     documents = len(ends := few[0].borders["document"]) + 1
     assert ends and {form.states for form in forms(by_offsets(op, EITHER))} == {"one", "each"}

@@ -11,6 +11,7 @@ import pytest
 
 from conformance import values
 from conformance.cases import OPERATIONS, cases
+from conformance.cases.borders import border_cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
@@ -141,6 +142,9 @@ def test_the_numbers_of_crossed_cases() -> None:
     assert words.format(*counts) in " ".join(PAGE.split())
     more = [len(ordinary_cases(op)) for op in OPERATIONS]
     assert words.replace("{} cases", "{} more cases").format(*more) in " ".join(PAGE.split())
+    bordering = [len(border_cases(op)) for op in ("selective_scan", "ssd", "delta_rule")]
+    said = "{} bordering cases of the scan, {} of ssd and {} of the delta rule"
+    assert said.format(*bordering) in " ".join(PAGE.split()) and not border_cases("conv") + border_cases("norm")
     further = [len(layer_cases(op)) for op in OPERATIONS]
     assert words.replace("{} cases", "{} further cases").format(*further) in " ".join(PAGE.split())
     assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in PAGE

@@ -405,11 +405,16 @@ class Search:
             total = sum((lanes[i].const ** 2 for i in chosen), Fraction(0)) / len(lanes)
             if is_power(total) and total.numerator.bit_length() % 2:
                 room = self._room([lanes[i].const ** 2 for i in chosen], len(lanes))
+                hidden = {i for i in range(len(lanes)) if ("hidden", place, count, i) in self._tried}
                 for i, p in enumerate(lanes):
-                    size = max(map(abs, self.terms.range(p)))
-                    if i not in chosen and size**2 * len(lanes) * 2 >= room:
+                    if i in chosen or i in hidden:
+                        continue
+                    if max(map(abs, self.terms.range(p))) ** 2 * len(lanes) * 2 < room:
+                        self._tried.add(("hidden", place, count, i))  # and stays so, as bounds become closer only
+                    else:
                         yield from self._totals([p])
                         yield from self._cut(p)
+                        yield from self._apart(p)
                         yield from self._follow(p)
                         if self._reach > 1:
                             yield from self._follow(p, far=True)

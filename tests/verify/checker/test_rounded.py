@@ -5,6 +5,7 @@ What circuit.json says is written out beside each in Fractions, or in words.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from fractions import Fraction
 from itertools import product as words
 
@@ -16,6 +17,7 @@ from verify.checker.arithmetic.memories import read_bound
 from verify.checker.arithmetic.totals import majorants, over_edges, over_time
 from verify.checker.formats import EXACT, Rejected
 from verify.checker.meaning.conditions import Conditions, Lanes, Unproved
+from verify.checker.meaning.entries import read_matrix
 from verify.checker.meaning.rules import RULES
 from verify.checker.tasks.hulls import Hulls, Seen, Windows
 from verify.checker.tasks.readout import Heard
@@ -185,6 +187,15 @@ def test_what_a_memory_reads_is_not_cut_off_on_the_way():
     seen = Seen(Hulls({"streams": streams}, windows), once)
     with pytest.raises(Rejected, match="52 bits"):
         Hulls({"streams": streams}, windows, seen).value(3)
+
+
+def test_a_whole_number_of_a_matrix_is_not_rounded():
+    """2^53 + 1, which is 2^53 as a float64, as the limit of these numbers is."""
+    packed = lambda x: {name: {"bytes": 8, "base64": b64encode(n.to_bytes(8, "little")).decode()} for name, n in x}
+    of_one = lambda n: {"shape": [1, 1], "exponent": 0, **packed((("counts", 1), ("columns", 0), ("values", n)))}
+    assert read_matrix(of_one(2**53 - 1)).data.tolist() == [2.0**53 - 1]
+    with pytest.raises(Rejected, match=BITS):
+        read_matrix(of_one(2**53 + 1))
 
 
 def stream(operation: str, *inputs: int, **attributes: object) -> dict:

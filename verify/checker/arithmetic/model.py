@@ -18,7 +18,7 @@ from verify.checker.arithmetic.sums import exact_sum
 from verify.checker.files import Checkpoint, Matrix
 from verify.checker.formats import Rejected, array_exponent
 from verify.checker.values.bounds import bounds
-from verify.checker.values.exact import above
+from verify.checker.values.exact import above, number
 from verify.checker.values.values import Value, World, of_letters
 
 ONE = Fraction(1)
@@ -142,7 +142,7 @@ def _check_head(world: World, lanes: list[Value], head: Matrix) -> None:
     added = lambda ends: np.bincount(rows, weights=in_units * ends, minlength=head.shape[0])
     down, up = (np.where(data > 0, a[at], b[at]) for a, b in ((under, over), (over, under)))
     totals = np.maximum(added(down), added(up))  # a sum of some of the terms lies between those below 0 and those above
-    most = float(min(Fraction(world.format.units), world.format.largest / Fraction(2) ** unit))
+    most = number(min(Fraction(world.format.units), world.format.largest / Fraction(2) ** unit))
     _check_rows(world, lanes, head, np.flatnonzero((totals > most) | (unit < world.format.least)), unit)
 
 

@@ -14,6 +14,7 @@ from verify.checker.meaning.entries import read_matrix
 from verify.checker.meaning.normal_form import Meaning
 from verify.checker.meaning.quotient import quotient
 from verify.checker.meaning.rules import EACH, RULES, maps
+from verify.checker.values.exact import number
 from verify.checker.values.language import EVERY_LENGTH
 from verify.checker.values.values import TOKEN, Value, World, kept
 
@@ -110,7 +111,7 @@ class Reader(Conditions):
             shape = (parts[0][0].shape[0], 1)
             for i, (token, flag) in enumerate(zip(tokens, stream["inputs"][1:], strict=True)):
                 (lane,) = self.lanes(flag)
-                size = np.array([float((weight or ONE) * 2 ** (len(tokens) - 1 - i))])
+                size = np.array([number((weight or ONE) * 2 ** (len(tokens) - 1 - i))])
                 rule = Matrix(shape, np.array([token]), np.array([0]), size)
                 parts.append((rule, [self.flag(lane, "the condition of a rule")]))
             return parts

@@ -16,7 +16,7 @@ from verify.checker.meaning.relations import deciding
 from verify.checker.meaning.told import differing, unread
 from verify.checker.unexpected import CIRCUIT, unexpected_told
 from verify.checker.values.bounds import tight
-from verify.checker.values.exact import held
+from verify.checker.values.exact import held, is_float
 from verify.checker.values.values import Value, World, combine, constant
 from verify.checker.values.windows import TooLarge, exact_float, exact_product
 
@@ -63,7 +63,7 @@ def _rule_weight(reader: Reader, stream: dict, lanes: Lanes, head: Matrix) -> Fr
     added = tight(reader.world, combine([(ONE, read), (-ONE, _score(scores, tokens[0]))]))[1]
     shares = [2**i for i, token in enumerate(reversed(tokens)) if token == tokens[0]]  # of W, where all its rules hold
     tried = [max(added / n, least) for n in (shares[-1], sum(shares))] + [least * 2**i for i in range(_MOST_WEIGHTS)]
-    for weight in dict.fromkeys(tried):
+    for weight in dict.fromkeys(filter(is_float, tried)):
         asked = _score(reader.output(reader.data["output"], weight), tokens[0])
         if reader.zero(combine([(ONE, read), (-ONE, asked)])):
             return weight

@@ -41,13 +41,14 @@ def read_matrix(data: dict) -> Matrix:
         known = {v: float_of(v) for v in {v for _, _, v in listed}}
         return _matrix(shape, rows, cols, np.array([known[v] for _, _, v in listed], dtype=np.float64))
     counts, cols, units = (_integers(data[name]) for name in ("counts", "columns", "values"))
-    if np.abs(units.astype(float)).max(initial=0.0) > 2.0**53:
+    floats = units.astype(float)
+    if np.abs(floats).max(initial=0.0) > 2.0**53 or (floats.astype(np.int64) != units).any():
         raise Rejected("a matrix of circuit.json needs more than the 53 bits that the checker carries")
     if len(counts) != shape[0]:
         raise Rejected(f"a matrix of circuit.json has {shape[0]} rows, and counts {len(counts)}")
     rows = np.repeat(np.arange(shape[0]), counts)
-    entries = np.ldexp(units.astype(float), data["exponent"])
-    if (np.ldexp(entries, -data["exponent"]) != units).any():
+    entries = np.ldexp(floats, data["exponent"])
+    if (np.ldexp(entries, -data["exponent"]) != floats).any():
         raise Rejected("a matrix of circuit.json holds a number that float64 does not hold")
     return _matrix(shape, rows, cols, entries)
 

@@ -153,13 +153,14 @@ def along(world: World, value: Value) -> Along:
 
 
 def _along(world: World, value: Value) -> Along:
-    lo, hi = (np.full(len(world.language.edges), end(value.const)) for end in (below, above))
+    found = np.repeat([[below(value.const)], [above(value.const)]], len(world.language.edges), axis=1)
     for (root, lag), component in value.terms.items():
         here = _component_along(world, component, root)
         for _ in range(lag):
             here = world.language.graph.before(here, (below(min(component.start)), above(max(component.start))))
-        lo, hi = sum_sides(lo, here[0])[0], sum_sides(hi, here[1])[1]
-    return np.stack([lo, hi])
+        low, high = sum_sides(found, here)
+        found = low if low is high else np.stack([low[0], high[1]])
+    return found
 
 
 def _component_along(world: World, component: Component, root: int) -> Along:

@@ -15,6 +15,7 @@ import numpy as np
 from verify.checker.formats import SMALL, Rejected, array_exponent
 
 LEAST, MOST = -1074, 1023  # float64 has no finer unit than 2^LEAST, and holds what is below 2^MOST
+_WHOLE = 1 << 53  # below it every whole number is a float64
 _NORMAL = 2.0**-1000  # below it some results have fewer bits than 53
 _BITS = "a proof needs more than the 53 bits that the checker carries"
 _SILENT = np.errstate(over="ignore", invalid="ignore")  # what overflows is refused, or a bound that bounds nothing
@@ -93,9 +94,10 @@ def quotient(values: np.ndarray, divisor: Fraction) -> np.ndarray:
 def is_float(x: Fraction | int | float) -> bool:
     """Whether float64 holds the number."""
     try:
-        return Fraction(float(x)) == x
-    except OverflowError:
+        numerator, denominator = float(x).as_integer_ratio()
+    except (OverflowError, ValueError):  # none so large, infinite, or no number
         return False
+    return isinstance(x, float) or numerator * x.denominator == x.numerator * denominator
 
 
 def number(x: Fraction | int | float) -> float:
@@ -114,6 +116,8 @@ def below(x: Fraction | int) -> float:
 
 def above(x: Fraction | int) -> float:
     """A float64 at least x: x itself where it is one."""
+    if x.denominator == 1 and -_WHOLE < x.numerator < _WHOLE:
+        return float(x.numerator)
     try:
         near = float(x)
     except OverflowError:
@@ -138,6 +142,8 @@ def sum_sides(a: np.ndarray, b: np.ndarray) -> Sides:
 def product_sides(a: np.ndarray, b: np.ndarray) -> Sides:
     """a · b, elementwise and rounded to either side; exact where float64 holds it."""
     found = a * b
+    if np.abs(found).max(initial=0.0) < _WHOLE and (np.floor(a) == a).all() and (np.floor(b) == b).all():
+        return found, found
     short = np.abs(_odd(a) * _odd(b)) < 2.0**53  # of odd whole numbers, however many bits their product has
     normal = (np.abs(found) >= _NORMAL) & (np.abs(found) < np.inf)
     sure = (a == 0) | (b == 0) | (short & normal)
