@@ -11,8 +11,8 @@ from verify.checker.formats import Rejected
 
 LEAST_STEPS = 1 << 20
 """Parts of functions that a proof may add up, and what takes as long: some hundred numbers of a table over several
-letters. All parts of a proof take them together; default sizes take 220,000 at most. A step takes 10 to 40 microseconds
-of processor time where many are taken: the proofs that were found to be the slowest are stopped after 14 seconds.
+letters. Arithmetic and meaning take them together, once in each of two ways. A step takes 10 to 40 microseconds of
+processor time where many are taken: windows, of which the search was slowest, are stopped after half a minute.
 """
 STEPS_OF_A_WEIGHT = 8
 """More of them for each weight that is not 0: recall of 1,024 keys in a vocabulary of 50,257 takes 3,200,000."""
