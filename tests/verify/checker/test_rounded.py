@@ -257,3 +257,10 @@ def test_bounds_in_units():
     assert low == 0 and high == 2.0**500
     assert below(Fraction(1, 3)) < Fraction(1, 3) < above(Fraction(1, 3)) and above(-(2**1100)) < 0 < above(2**1100)
     assert Table(of(1, 0)).over(Fraction(1, 2)).dense().tolist() == [2, 0]
+
+
+def test_0_times_what_has_no_bound_is_0():
+    """A bound that is infinite is none; the numbers are finite."""
+    a, b = np.array([0.0, -np.inf, 2.0, 0.0]), np.array([np.inf, 0.0, np.inf, 0.0])
+    low, high = product_sides(a, b)
+    assert high.tolist() == [0, 0, np.inf, 0] and low.tolist() == [0, 0, np.finfo(np.float64).max, 0]

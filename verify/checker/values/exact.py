@@ -140,8 +140,10 @@ def sum_sides(a: np.ndarray, b: np.ndarray) -> Sides:
 
 @_SILENT
 def product_sides(a: np.ndarray, b: np.ndarray) -> Sides:
-    """a · b, elementwise and rounded to either side; exact where float64 holds it."""
-    found = a * b
+    """a · b, elementwise and rounded to either side; exact where float64 holds it. An infinite bound is none, of numbers
+    that are finite: 0 times these is 0.
+    """
+    found = np.where((a == 0) | (b == 0), 0.0, a * b)
     if np.abs(found).max(initial=0.0) < _WHOLE and (np.floor(a) == a).all() and (np.floor(b) == b).all():
         return found, found
     short = np.abs(_odd(a) * _odd(b)) < 2.0**53  # of odd whole numbers, however many bits their product has
