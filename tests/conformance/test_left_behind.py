@@ -74,13 +74,13 @@ def test_a_signal_that_a_kernel_asked_for_raises_nothing_outside_of_it() -> None
 
     def call(x, weight, eps):
         signal.signal(signal.SIGALRM, late)
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
         return norm(x, weight, None, eps)
 
-    before = signal.getsignal(signal.SIGALRM)
+    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)  # whatever another test has left
     try:
         assert judged(kernel(call), cases("norm")[0]).status == "passed"
-        time.sleep(0.3)
+        time.sleep(0.7)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

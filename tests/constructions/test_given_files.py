@@ -35,10 +35,11 @@ def folder(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     """An empty folder with the checkpoint, in which nothing may hang."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, tmp_path / "same")
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.alarm(60)
     yield tmp_path
     signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 KINDS: dict[str, tuple[Callable[[Path], None], str]] = {

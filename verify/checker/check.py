@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 from verify.checker.arithmetic.model import prove_arithmetic
 from verify.checker.budget import check_circuit
 from verify.checker.files import WEIGHTS, Checkpoint, read, read_json
@@ -146,6 +148,7 @@ def _checked(directory: str | Path) -> Verdict:
     return found if text else replace(found, domain=f"{found.domain}, {BY_IDS}")
 
 
+@np.errstate(invalid="raise")  # what is no number is neither above a bound nor below it
 def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     """What can be proved of a checkpoint, its circuit.json and the task that its manifest names (None: none)."""
     language = checkpoint.language

@@ -26,6 +26,8 @@ def unexpected_told(what: str) -> Iterator[None]:
         at = f"in {last.name} ({Path(last.filename).name}:{last.lineno})"
         if isinstance(reason, MemoryError):
             told = f"the proof takes more memory than there is: {str(reason) or 'for a small object'}, {at}"
+        elif isinstance(reason, FloatingPointError | OverflowError):
+            told = f"a bound is beyond what float64 holds: {reason}, {at}"
         else:
             told = f"{what} is not of its kind, or the checker is at fault: {reason!r:.200}, {at}"
         raise Rejected(told) from reason

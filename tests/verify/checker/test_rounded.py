@@ -6,6 +6,7 @@ What circuit.json says is written out beside each in Fractions, or in words.
 from __future__ import annotations
 
 from base64 import b64encode
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product as words
 
@@ -257,6 +258,23 @@ def test_bounds_in_units():
     assert low == 0 and high == 2.0**500
     assert below(Fraction(1, 3)) < Fraction(1, 3) < above(Fraction(1, 3)) and above(-(2**1100)) < 0 < above(2**1100)
     assert Table(of(1, 0)).over(Fraction(1, 2)).dense().tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("length", [2, 3, 40, 4096])
+def test_what_has_no_bound_does_not_become_0_where_no_path_begins(length):
+    """2^1030 · S1 + S2, of running sums that add 1 at the letter b, which follows an a: the state in front of it is
+    reached by no path at first, and has no number there.
+    """
+    letters = np.array([[True, False], [False, True]])
+    edges = tuple(Edge(*ends, letters[a], False, ends == ("t", "t")) for *ends, a in [("s", "t", 0), ("t", "t", 1)])
+    world = World(Language(2, "s", edges, length), EXACT)
+    at_b = of_letters(np.array([0.0, 1.0]))
+    one, other = (RULES["Cumsum"](Conditions(world), {}, [x])[0] for x in (at_b, later(world, at_b, 1)))
+    total = combine([(Fraction(2**1030), one), (ONE, other)])
+    with suppress(OverflowError, FloatingPointError, Rejected):
+        assert bounds(world, total)[1] >= 2**1030
+    steps = np.array([[0.0, 0.0], [0.0, np.inf]])
+    assert world.language.graph.added(steps) is None
 
 
 def test_0_times_what_has_no_bound_is_0():

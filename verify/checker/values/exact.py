@@ -140,8 +140,8 @@ def sum_sides(a: np.ndarray, b: np.ndarray) -> Sides:
 
 @_SILENT
 def product_sides(a: np.ndarray, b: np.ndarray) -> Sides:
-    """a · b, elementwise and rounded to either side; exact where float64 holds it. An infinite bound is none, of numbers
-    that are finite: 0 times these is 0.
+    """a · b, elementwise and rounded to either side; exact where float64 holds it. An infinite bound is none, of
+    numbers that are finite: 0 times these is 0.
     """
     found = np.where((a == 0) | (b == 0), 0.0, a * b)
     if np.abs(found).max(initial=0.0) < _WHOLE and (np.floor(a) == a).all() and (np.floor(b) == b).all():

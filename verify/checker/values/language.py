@@ -147,17 +147,18 @@ class Graph:
         known = self._only_start((0.0, 0.0))
         for positions in range(1, min(self.length, _MOST_ROUNDS) + 1):
             here = step(known[:, self.ends[:, 0]])
+            reached = here[0] <= here[1]
+            if np.isnan(here).any() or np.abs(here[:, reached]).max(initial=0.0) >= 2.0**52:
+                return None  # float64 may round, or an end has no bound
             arrived = self._arrived(here, known)
-            if np.abs(here[np.isfinite(here)]).max(initial=0.0) >= 2.0**52:
-                return None  # float64 may round
             if (arrived == known).all() or positions == self.length:
-                return np.where(here[0] <= here[1], here, 0.0)  # edges that no path reaches: any bounds are true
+                return np.where(reached, here, 0.0)  # edges that no path reaches: any bounds are true
             known = arrived
         return None
 
     def added(self, steps: np.ndarray) -> np.ndarray | None:
-        """What sums to `steps` at each edge; None where it grows for too long."""
-        if self.length > _MOST_ROUNDS and steps[:, self.repeats].any():
+        """What sums to `steps` at each edge; None where it grows for too long, or one has no bound."""
+        if self.length > _MOST_ROUNDS and steps[:, self.repeats].any() or not np.isfinite(steps).all():
             return None
         return self.followed(lambda before: before + steps)
 
