@@ -21,7 +21,7 @@ from verify.checker.meaning.conditions import Conditions, Lanes, Unproved
 from verify.checker.meaning.entries import read_matrix
 from verify.checker.meaning.rules import RULES
 from verify.checker.tasks.hulls import Hulls, Seen, Windows
-from verify.checker.tasks.readout import Heard
+from verify.checker.tasks.readout import NOBODY, Heard, least
 from verify.checker.values.bent import product, relu
 from verify.checker.values.bounds import along, bounds, corners
 from verify.checker.values.exact import (
@@ -282,3 +282,11 @@ def test_0_times_what_has_no_bound_is_0():
     a, b = np.array([0.0, -np.inf, 2.0, 0.0]), np.array([np.inf, 0.0, np.inf, 0.0])
     low, high = product_sides(a, b)
     assert high.tolist() == [0, 0, np.inf, 0] and low.tolist() == [0, 0, np.finfo(np.float64).max, 0]
+
+
+def test_only_a_lead_over_nobody_is_none():
+    """What is no number, or infinitely low, is no lead."""
+    assert least(np.array([3.0, np.inf])) == 3 and least(np.zeros(0)) == least(np.array([np.inf])) == NOBODY
+    for wrong in (-np.inf, np.nan):
+        with pytest.raises((OverflowError, ValueError)):
+            least(np.array([3.0, wrong]))

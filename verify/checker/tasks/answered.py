@@ -8,7 +8,7 @@ import numpy as np
 
 from verify.checker.formats import Rejected
 from verify.checker.meaning.circuit import Reader
-from verify.checker.tasks.readout import NOBODY
+from verify.checker.tasks.readout import NOBODY, least
 from verify.checker.tasks.task_forms import States
 from verify.checker.values.exact import number, plus, times
 from verify.checker.values.followed import followed
@@ -56,7 +56,7 @@ def _lead(scores: np.ndarray, right: np.ndarray) -> Fraction:
     here = np.arange(len(right))
     ahead = plus(scores[right, here][None], -scores)
     ahead[right, here] = np.inf
-    return Fraction(float(ahead.min()))
+    return least(ahead)
 
 
 def _walked(world: World, task: States) -> tuple[Root, list[int]]:

@@ -14,7 +14,8 @@ import numpy as np
 from verify.checker.formats import Rejected
 from verify.checker.tasks.letters import Held, Ids, Nobody, Open, Situation, Split, Work, spread
 from verify.checker.tasks.machine import Machine, Memory, Position
-from verify.checker.tasks.readout import NOBODY
+from verify.checker.tasks.readout import NOBODY, least
+from verify.checker.values.exact import plus
 from verify.checker.values.language import Language
 
 _MOST_PATHS = 1 << 12
@@ -194,10 +195,9 @@ def _ahead(position: Position, asked: Asked) -> Fraction:
         return NOBODY
     table = np.broadcast_to(spread(scores, ids), (scores.width, *shape))[:, possible]
     places, columns = answers[possible].astype(np.int64), np.arange(int(possible.sum()))
-    lead = table[places, columns][None] - table
+    lead = plus(table[places, columns][None], -table)
     lead[places, columns] = np.inf
-    least = float(lead.min())
-    return NOBODY if np.isinf(least) else Fraction(least)
+    return least(lead)
 
 
 # One form for situations that are the same ------------------------------------------------------------------

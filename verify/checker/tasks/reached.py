@@ -17,8 +17,9 @@ from verify.checker.formats import Rejected
 from verify.checker.meaning.conditions import no_rule, place
 from verify.checker.tasks.letters import MOST_ENTRIES, Open, Situation, Split, Work, fixed, spread
 from verify.checker.tasks.machine import STATES, Machine, Memory, Position, Rule, first_place, lanes
-from verify.checker.tasks.readout import NOBODY
+from verify.checker.tasks.readout import NOBODY, least
 from verify.checker.tasks.task_forms import States
+from verify.checker.values.exact import plus
 from verify.checker.values.language import EVERY_LENGTH, Language
 
 MOST_REACHED = 1 << 18
@@ -167,9 +168,9 @@ class _Row(Position):
         if not table.size or len(scores) < 2:
             return NOBODY
         places, columns = right[rows], np.arange(len(rows))
-        ahead = table[places, columns][None] - table
+        ahead = plus(table[places, columns][None], -table)
         ahead[places, columns] = np.inf
-        return Fraction(float(ahead.min()))
+        return least(ahead)
 
 
 # What is remembered, row by row: nothing before the first letter is 0 ----------------------------------------------

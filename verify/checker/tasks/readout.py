@@ -156,6 +156,6 @@ class Leads:
 
 
 def least(a: np.ndarray) -> Fraction:
-    """The least number; NOBODY's if there is none."""
+    """The least number; NOBODY's if there is none, or all are infinite: a lead of a letter over itself."""
     low = float(a.min(initial=np.inf))
-    return Fraction(low) if np.isfinite(low) else NOBODY
+    return NOBODY if low == np.inf else Fraction(low)
