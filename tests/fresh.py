@@ -18,7 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SERVER = """
-import json, os, runpy, sys, traceback, types
+import json, os, runpy, signal, sys, traceback, types
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where this suite runs in the background
 import torch
 import transformers.generation, transformers.modeling_utils, transformers.models.auto
 
