@@ -9,7 +9,7 @@ import numpy as np
 
 from verify.checker.files import Matrix
 from verify.checker.formats import Rejected
-from verify.checker.values.exact import is_float
+from verify.checker.values.exact import number
 
 
 def read_number(x: int | float | str) -> Fraction:
@@ -18,13 +18,7 @@ def read_number(x: int | float | str) -> Fraction:
 
 def float_of(x: int | float | str) -> float:
     """The number as a float64; Rejected where that would round it: who reads floats would read another number."""
-    return _held(read_number(x))
-
-
-def _held(x: Fraction) -> float:
-    if not is_float(x):
-        raise Rejected("circuit.json holds a number that 53 bits do not hold")
-    return float(x)
+    return number(read_number(x))
 
 
 def read_matrix(data: dict) -> Matrix:
