@@ -145,9 +145,8 @@ class Writer:
         begun = ids[len(prompt) :]
         if not begun:
             return
-        (chain,) = self._run(
-            [prompt], None, [len(begun)], lambda *_: False
-        )  # behind its end too, as the language has it
+        # behind its end too, as the language has it
+        (chain,) = self._run([prompt], None, [len(begun)], lambda *_: False)
         for given, right in zip(begun, chain, strict=True):
             if given != right:
                 names = " ".join(self.tokens[i] for i in prompt)

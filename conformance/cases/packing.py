@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -24,18 +24,31 @@ def documents_of(row: Mapping[str, Any]) -> list[list[int]]:
     chunk's end in one row, a position before it in another, and one behind it in both. The first is of one position,
     or two.
     """
-    length, found = row["length"], []
-    if row.get("unit", 1) > 1 and "documents" in row["start"]:
-        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
-    chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if length > max(WIDE_LENGTHS) else (16,)
+    chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if row["length"] > max(WIDE_LENGTHS) else (16,)
+
+    def ends(i: int) -> list[int]:
+        inside = (1 + i, 5 + 3 * i, 64 - i, 65, 200 + i)
+        return [*inside, *(end for chunk in chunks for end in (chunk - i, chunk + 1))]
+
+    return _documents(row, ends)
+
+
+def inside_of_chunks(row: Mapping[str, Any]) -> list[list[int]]:
+    """Documents of each row of a batch none of which ends where chunks of 16 and more meet: a state goes on there."""
+    return _documents(row, lambda i: [end + i for end in _INSIDE])
+
+
+def _documents(row: Mapping[str, Any], ends: Callable[[int], Iterable[int]]) -> list[list[int]]:
+    """In units where the row has them. ends: where documents end, of each row of the batch; beyond the length nothing
+    does, and the last one ends there.
+    """
+    length, unit = row["length"], row.get("unit", 1)
     if "documents" not in row["start"]:
         return []
-    for i in range(row["batch"]):
-        inside = (1 + i, 5 + 3 * i, 64 - i, 65, 200 + i, length)
-        beside = (end for chunk in chunks for end in (chunk - i, chunk + 1))
-        ends = sorted({min(length, end) for end in (*inside, *beside)})
-        found.append([end - start for start, end in zip([0, *ends], ends, strict=False)])
-    return found
+    if unit > 1:
+        return [in_units(length, unit, i) for i in range(row["batch"])]
+    places = [[0, *sorted({min(length, end) for end in (*ends(i), length)})] for i in range(row["batch"])]
+    return [[stop - start for start, stop in pairwise(each)] for each in places]
 
 
 def in_units(length: int, unit: int, i: int) -> list[int]:
@@ -46,14 +59,3 @@ def in_units(length: int, unit: int, i: int) -> list[int]:
         sizes.append(min(left, unit * (1 + (len(sizes) + i) % 2)))
         left -= sizes[-1]
     return sizes
-
-
-def inside_of_chunks(row: Mapping[str, Any]) -> list[list[int]]:
-    """Documents of each row of a batch none of which ends where chunks of 16 and more meet: a state goes on there."""
-    if "documents" not in row["start"]:
-        return []
-    length = row["length"]
-    if row.get("unit", 1) > 1:
-        return [in_units(length, row["unit"], i) for i in range(row["batch"])]
-    ends = [[0, *(end + i for end in _INSIDE if end + i < length), length] for i in range(row["batch"])]
-    return [[stop - start for start, stop in pairwise(each)] for each in ends]
