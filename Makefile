@@ -4,6 +4,7 @@
 # make test    run every test; of those with many cases as many as take a quarter of a second
 # make whole   run every case of every test
 # make check   run ruff and mypy, which change nothing here
+# make pages   count again what pages of docs/ say of the code: sizes, lemmas, passes, the public interface
 # make bench   time the scan and the start of the command; keep how costs grow
 # make hostile N=10000   damage checkpoints at random, ask too much of them, and verify them; kill processes that save
 # make fuzz N=100000 START=0   random programs over the whole language: exact or refused, from a seed on
@@ -22,6 +23,9 @@ INPUTS := pyproject.toml constraints.txt scripts/install-mamba-cpu constructions
 OWN := $(BIN)/python -m pip install --quiet --upgrade --no-deps --target build/runtimes
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation
 
+COUNTED := scripts.api_reference scripts.pass_lists tests.verify.checker.size tests.verify.checker.lemmas \
+	tests.verify.checker.proved tests.verify.kernel.cost tests.verify.kernel.size
+
 # One thread: with several, OpenMP threads that spin on a shared machine make every small product slower.
 export OMP_NUM_THREADS := 1
 # Hundreds of our modules are compiled once, not at each start of a command, whatever the environment says.
@@ -30,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_COMPILE := 0
 BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # some packages bring files that are no Python
 
-.PHONY: demo nearest quick test whole check bench hostile fuzz proofs lemmas runtimes trust site clean
+.PHONY: demo nearest quick test whole check pages bench hostile fuzz proofs lemmas runtimes trust site clean
 
 demo: $(VENV)/installed
 	$(BIN)/construct mqar --kappa 16 --vocab 512
@@ -52,6 +56,9 @@ check: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+pages: $(VENV)/installed-test
+	@for page in $(COUNTED); do $(BIN)/python -m $$page || exit 1; done
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/scan.py

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from tests.verify.checker.size import FOLDER, lines_of_code
-from tests.verify.kernel.small import said
+from tests.verify.kernel.page import put, said
 
-PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 READING = "files, limits and words"
 ROLES: dict[str, str] = {
     READING: "__main__ budget check configs delta_family families files formats operands schema text unexpected "
@@ -82,4 +80,4 @@ def table() -> str:
 TABLE = ("| role | files | lines of code |", "\n\n<!-- end of the cost -->")
 
 if __name__ == "__main__":
-    PAGE.write_text(PAGE.read_text("utf-8").replace(said(*TABLE), table()), "utf-8")
+    put(said(*TABLE), table())

@@ -23,7 +23,8 @@ from constructions.registry import CONSTRUCTIONS
 from tests.fuzz.run import Hang, at_most
 from tests.verify.checker.checkpoints import write
 from tests.verify.checker.evidence import DTYPES, SMALL, Job, jobs, title
-from tests.verify.kernel.small import ROOT, put, said
+from tests.verify.kernel.page import put, said
+from tests.verify.kernel.small import ROOT
 from verify.kernel.claims import Refused
 from verify.kernel.files import read
 from verify.kernel.floats import Unproved

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.checkpoints import write
-from tests.verify.checker.size import lines_of_code
+from tests.verify.kernel.page import put, said
 from verify.kernel.certificate import replay, written
 from verify.kernel.floats import Unproved
 from verify.kernel.proof import Proof
@@ -23,7 +23,6 @@ from verify.prover.prove import search
 from verify.tasks.chain import Solver
 
 ROOT = Path(__file__).parents[3]
-PAGE, KERNEL, PROVER = ROOT / "docs" / "proofs.md", ROOT / "verify" / "kernel", ROOT / "verify" / "prover"
 GATE: dict[str, dict] = {
     "mqar": {"kappa": 4, "vocab": 8},
     "keep-nth": {"n": 3, "vocab": 8},
@@ -52,7 +51,6 @@ NAMED: dict[str, tuple[str, dict]] = {
 """Other tasks that the manifest names: the construction, and its sizes."""
 TARGETS = ("mamba", "mamba2")
 CASES = [(name, target) for name in NAMED for target in TARGETS]
-OF_TASKS = ("machines.py", "readout.py", "recall.py", "situations.py", "tasks.py", "texts.py")
 
 
 def make(directory: Path, name: str, target: str, **sizes: int) -> Path:
@@ -126,50 +124,7 @@ def table(names: Sequence[str] = tuple(GATE), made: Callable[[Path, str, str], P
     return "\n".join(lines)
 
 
-def sizes() -> str:
-    """How many lines of code stand on either side of the boundary, and how many were to."""
-    kernel, prover = (
-        {path.name: lines_of_code(path.read_text("utf-8")) for path in folder.glob("*.py")}
-        for folder in (KERNEL, PROVER)
-    )
-    tasks = sum(kernel[name] for name in OF_TASKS)
-    whole = sum(kernel.values())
-    return (
-        f"The kernel has {whole:,} lines of code and the search {sum(prover.values()):,}. Of the kernel's, {tasks:,} "
-        f"are situations and tasks,\nwhere 600 were allowed, and {whole - tasks:,} the rest; the aim was 1,600."
-    )
-
-
-def where() -> str:
-    """Which files of the kernel are the longest."""
-    rules, *others = (
-        lines_of_code((KERNEL / f"{name}.py").read_text("utf-8"))
-        for name in ("rules", "terms", "mixers", "circuit", "cases", "files")
-    )
-    terms, mixers, circuit, cases, files = others
-    return (
-        f"The rules themselves have {rules} lines. Longer is what they stand on: exact terms ({terms}), float "
-        f"operations\n  ({mixers}), the operations of circuits ({circuit}), cases in which relus are compared "
-        f"({cases}), files read without trust ({files})."
-    )
-
-
-def said(first: str, last: str) -> str:
-    """What stands on the page from one mark up to another."""
-    page = PAGE.read_text("utf-8")
-    start = page.index(first)
-    return page[start : page.index(last, start)]
-
-
-def put(old: str, new: str) -> None:
-    PAGE.write_text(PAGE.read_text("utf-8").replace(old, new), "utf-8")
-
-
 TABLE = ("| circuit | on Mamba | on Mamba-2 |", "\n\n<!-- end of the gate -->")
-SIZES = ("The kernel has ", " Its files import")
-WHERE = ("The rules themselves have ", "\n- *What was not needed*")
 
 if __name__ == "__main__":
     put(said(*TABLE), table())
-    put(said(*SIZES), sizes())
-    put(said(*WHERE), where())

@@ -2,7 +2,7 @@
 
 from tests.verify.checker.size import FOLDER
 from tests.verify.kernel.cost import ROLES, TABLE, files, functions, goes_on, makes_facts, table
-from tests.verify.kernel.small import said
+from tests.verify.kernel.page import said
 
 
 def test_the_page_has_the_cost():

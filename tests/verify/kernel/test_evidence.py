@@ -24,7 +24,7 @@ from tests.verify.kernel.evidence import (
     outcome,
     table,
 )
-from tests.verify.kernel.small import said
+from tests.verify.kernel.page import said
 
 
 def rows(text: str) -> list[list[str]]:

@@ -4,7 +4,9 @@ import inspect
 import re
 
 from compiler.language import operations
-from tests.verify.kernel.small import GATE, PAGE, QUICK, SIZES, TABLE, TARGETS, WHERE, make, said, sizes, table, where
+from tests.verify.kernel.page import PAGE, said
+from tests.verify.kernel.size import SIZES, WHERE, sizes, where
+from tests.verify.kernel.small import GATE, QUICK, TABLE, TARGETS, make, table
 from verify.kernel.circuit import RULES
 
 
