@@ -12,7 +12,7 @@ from compiler.artifact.plain_files import write_whole
 from constructions.command import requests
 from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
-from constructions.command.outputs import check_apart
+from constructions.command.outputs import Kind, check_apart, check_kind
 from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def disguise(
 
 def _key_place(key: Path | None, out: Path, force: bool) -> Path:
     """Where the key goes; ValueError where it would stand in the directory, or where a file is not to be replaced."""
+    from compiler.disguise.key import FORMAT
+
     place = out.with_name(f"{out.name}.key.json") if key is None else key
     check_apart({"--out": out, "--key": place})
     if place.resolve().parent == out.resolve():
@@ -108,6 +110,8 @@ def _key_place(key: Path | None, out: Path, force: bool) -> Path:
         raise ValueError(f"--key {place} must name a file in a directory that exists.")
     if place.exists() and not force:
         raise ValueError(f"--key {place} exists already: --force replaces it.")
+    named = f'"format": "{FORMAT}"'.encode()
+    check_kind(place, "--key", Kind("key of a disguise", lambda beginning: named in beginning))
     return place
 
 

@@ -16,9 +16,8 @@ from compiler.artifact.plain_files import write_whole
 from constructions.command.disguising import KeyFile
 from constructions.command.display import console, say, working
 from constructions.command.options import Json
-from constructions.command.outputs import HTML, text_path
+from constructions.command.outputs import HTML, picture_path, text_path
 from constructions.command.reporting import strict_json
-from constructions.command.requests import picture_path
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
 Input = Annotated[

@@ -16,6 +16,7 @@ from pathlib import Path
 from constructions.command.requests import file_path
 
 _BEGINNING = 1 << 16  # bytes that tell what a file is
+_PICTURES = (".png", ".pdf", ".svg")
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,24 @@ HTML = Kind("HTML page", _beginning(rb"(?i:<!doctype html)"))
 JUNIT = Kind("JUnit report", _beginning(rb"(<\?xml[^>]*>\s*)?<testsuites?[\s>/]"))
 LATEX = Kind("LaTeX table", _beginning(rb"(%.*\n)*\\begin\{table\}"))
 MARKDOWN = Kind("Markdown page", _beginning(rb"# \S"))
+PICTURE = Kind("picture", re.compile(rb"\x89PNG|%PDF-|(<\?xml[^>]*>\s*(<!DOCTYPE svg[^>]*>\s*)?)?<svg\s").match)
 
 
 def text_path(path: Path, option: str, kind: Kind) -> Path:
     """The path, where a text of this kind can be written there; ValueError, in one sentence, otherwise."""
     file_path(path, option)
     check_kind(path, option, kind)
+    return path
+
+
+def picture_path(path: Path, option: str) -> Path:
+    """The path, where a picture can be written there; ValueError in one sentence otherwise."""
+    if path == Path():
+        raise ValueError(f"{option} is empty or a directory, and a picture needs a file, such as {option} picture.png.")
+    if os.path.splitext(path)[1].lower() not in _PICTURES:  # to which "..svg" has no ending, as to matplotlib
+        raise ValueError(f"{option} {path}: a picture ends in {', '.join(_PICTURES)}.")
+    file_path(path, option)
+    check_kind(path, option, PICTURE)
     return path
 
 

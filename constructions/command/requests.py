@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from constructions.construction import Construction
 
 MOST_EXHAUSTIVE = 10_000_000
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def directory(text: str) -> Path:
@@ -78,15 +77,6 @@ def check_exhaustive(construction: Construction, mode: str, most: int = MOST_EXH
 def _digits(number: int) -> int:
     """How many decimal digits, within one, without writing them all out."""
     return int((number.bit_length() - 1) * 0.30103) + 1
-
-
-def picture_path(path: Path, option: str) -> Path:
-    """The path, where a picture can be written there; ValueError in one sentence otherwise."""
-    if path == Path():
-        raise ValueError(f"{option} is empty or a directory, and a picture needs a file, such as {option} picture.png.")
-    if os.path.splitext(path)[1].lower() not in PICTURES:  # to which "..svg" has no ending, as to matplotlib
-        raise ValueError(f"{option} {path}: a picture ends in {', '.join(PICTURES)}.")
-    return file_path(path, option)
 
 
 def file_path(path: Path, option: str) -> Path:

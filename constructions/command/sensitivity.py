@@ -21,8 +21,8 @@ from compiler.language.arguments import counted
 from constructions.command.display import console, say, working
 from constructions.command.numbers import read_numbers
 from constructions.command.options import LARGEST_SEED, Json, Plot
+from constructions.command.outputs import picture_path
 from constructions.command.reporting import strict_json
-from constructions.command.requests import picture_path
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from constructions.command import display, grafting, requests
 from constructions.command.options import LARGEST_SEED, Json
-from constructions.command.outputs import CSV, LATEX, MARKDOWN, check_apart, check_kind
+from constructions.command.outputs import CSV, LATEX, MARKDOWN, check_apart, check_kind, picture_path
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.table_files import TableFiles
@@ -78,7 +78,7 @@ def reproduce(
     if plot is not None and ("chain" in experiment or experiment in ("training", STATEMENTS)):
         raise ValueError(f"--plot {plot}: {experiment} has no figure; leave out --plot.")
     if plot is not None:
-        requests.picture_path(plot, "--plot")
+        picture_path(plot, "--plot")
     whole = None if experiment in INSIDE else MARKDOWN
     for path, option, kind in (
         (keep, "--keep", None),

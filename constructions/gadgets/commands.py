@@ -9,8 +9,8 @@ import typer
 from constructions.command.display import console, working
 from constructions.command.numbers import Force, Out
 from constructions.command.options import Json, Plot, Seed
+from constructions.command.outputs import picture_path
 from constructions.command.reporting import show, table_of, verdict
-from constructions.command.requests import picture_path
 from constructions.selectivity.commands import run_over_numbers
 
 _COPY = (

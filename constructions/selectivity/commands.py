@@ -12,9 +12,8 @@ from compiler import digits
 from constructions.command.display import console, say, show_report, working
 from constructions.command.numbers import Force, Out, check_out, checkpoint
 from constructions.command.options import LARGEST_SEED, Certify, Json, Plot, Samples
-from constructions.command.outputs import check_apart
+from constructions.command.outputs import check_apart, picture_path
 from constructions.command.reporting import show, strict_json, verdict
-from constructions.command.requests import picture_path
 
 if TYPE_CHECKING:
     from constructions.construction import NumericConstruction

@@ -12,8 +12,8 @@ import typer
 
 from constructions.command.display import console, working
 from constructions.command.options import Json, Plot, Seed
+from constructions.command.outputs import picture_path
 from constructions.command.reporting import show, table_of, verdict
-from constructions.command.requests import picture_path
 from constructions.experiments.names import WHAT
 from constructions.experiments.table_files import TableFiles
 

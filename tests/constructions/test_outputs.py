@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from conformance.junit import junit
 from constructions.command import outputs
 from constructions.command.cli import app
 from constructions.experiments.table_files import csv_text, latex_text
+from constructions.pictures.page import save
 
 ROOT = Path(__file__).parents[2]
 TWO = [
@@ -110,6 +112,21 @@ def test_a_file_of_one_kind_is_written_again_and_no_other(kind: outputs.Kind, tm
         path.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=f"there is there already, and no {kind.name}: it would be lost"):
             outputs.text_path(path, "--page", kind)
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_picture_takes_the_place_of_a_picture_and_of_nothing_else(ending: str, tmp_path: Path) -> None:
+    path, other = tmp_path / f"there.{ending}", tmp_path / "other.png"
+    save(Figure(), path, 50)
+    save(Figure(), other, 50)
+    outputs.picture_path(path, "--plot")
+    for bytes_ in (b"", other.read_bytes()):  # of another ending it is a picture as well
+        path.write_bytes(bytes_)
+        outputs.picture_path(path, "--plot")
+    for text in (*WRITTEN.values(), *OTHERS):
+        path.write_text(text, "utf-8")
+        with pytest.raises(ValueError, match=rf"there\.{ending} is there already, and no picture: it would be lost"):
+            outputs.picture_path(path, "--plot")
 
 
 @pytest.mark.parametrize(

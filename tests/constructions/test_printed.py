@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, readout_integer
 from compiler.language.markdown import one_line, printable
 from constructions.command.display import console
-from constructions.command.requests import picture_path
+from constructions.command.outputs import picture_path
 from constructions.pictures.page import save
 from tests.artifact.test_compare import reseal
 from tests.constructions.test_construct import run

@@ -84,8 +84,9 @@ def test_the_key_of_other_weights_is_told_as_such(place, capsys):
 
 
 def test_the_same_seed_gives_the_same_bytes(place, tmp_path):
-    for name, seed in (("new/again", 1), ("new/third", 2)):
-        assert run("disguise", place / "mamba", "--out", tmp_path / name, "--seed", seed, "--samples", 20) == 0
+    for name, seed in (("new/again", 2), ("new/again", 1), ("new/third", 2)):
+        more = ("--seed", seed, "--samples", 20, "--force")
+        assert run("disguise", place / "mamba", "--out", tmp_path / name, *more) == 0
     tmp_path = tmp_path / "new"
     first = place / "mamba-other" / "model.safetensors"
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == first.read_bytes()
@@ -142,6 +143,7 @@ def test_refusals_in_one_sentence_and_nothing_written(place, tmp_path):
         "already": ("disguise", plain, "--out", other),
         "exists already": ("disguise", plain, "--out", out, "--key", key(place, "mamba")),
         "lies in the disguised": ("disguise", plain, "--out", out, "--key", out / "key.json"),
+        "would be lost": ("disguise", plain, "--out", out, "--key", plain / "config.json", "--force"),
         "no key of a disguise": ("undisguise", other, "--key", plain / "config.json", "--out", out),
         "key of other weights": ("undisguise", other, "--key", key(place, "mamba2"), "--out", out),
         "no disguised checkpoint": ("verify", plain, "--key", key(place, "mamba")),
