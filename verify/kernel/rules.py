@@ -25,9 +25,9 @@ def ranged(claim: int, p: Poly, cases: Callable[[Poly], Cases | Apart]) -> Range
     `Situations` that sequences lead to, with the numbers of some states and intervals of others. Check: in every case
     the polynomial that is left gives the least and the largest value, and what its values have in common modulo the
     divisor of its coefficients. Sound: every position of every sequence is one of the cases (of situations by induction
-    over positions), and in each the substituted values are the true ones. Lemmas of joint values, of the start;
-    of edges and of known letters; and of memories, as a product is at most one factor's number in the case
-    times the range of the other.
+    over positions), and in each the substituted values are the true ones. A product is at most one factor's number in
+    the case times the range of the other. Lemmas of joint values, of the start, of edges, of known letters and of
+    memories.
     """
     return Ranged(claim, cases(p).cells(p))
 

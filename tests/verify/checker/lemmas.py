@@ -1,4 +1,4 @@
-"""Where each lemma stands in the checker, for docs/proofs.md: python -m tests.verify.checker.lemmas writes them there.
+"""Where the checker and the kernel rest on each lemma: python -m tests.verify.checker.lemmas writes docs/proofs.md.
 
 The page begins each lemma with its name in bold letters; the code says `lemma of NAME`, or `lemmas of NAME, of NAME and
 of NAME`.
@@ -7,11 +7,12 @@ of NAME`.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-FOLDER, PAGE = ROOT / "verify" / "checker", ROOT / "docs" / "proofs.md"
-_HEAD = "| lemma | file and line |\n| --- | --- |\n"
+FOLDER, KERNEL, PAGE = ROOT / "verify" / "checker", ROOT / "verify" / "kernel", ROOT / "docs" / "proofs.md"
+_HEAD = "| lemma | file and line in `verify/checker` | file in `verify/kernel` |\n| --- | --- | --- |\n"
 
 
 def stated() -> list[str]:
@@ -34,13 +35,23 @@ def uses(text: str, names: list[str]) -> list[tuple[str, int]]:
     return found
 
 
+def places(folder: Path) -> dict[str, dict[str, list[int]]]:
+    """By lemma, the files of a folder that name it, and in which lines."""
+    names, found = stated(), defaultdict[str, dict[str, list[int]]](dict)
+    for path in sorted(folder.rglob("*.py")):
+        for name, line in uses(path.read_text("utf-8"), names):
+            found[name].setdefault(str(path.relative_to(folder)), []).append(line)
+    return found
+
+
 def index() -> str:
     """The rows of the table, in alphabetical order."""
-    names, places = stated(), {}
-    for path in sorted(FOLDER.rglob("*.py")):
-        for name, line in uses(path.read_text("utf-8"), names):
-            places.setdefault(name, []).append(f"`{path.relative_to(FOLDER)}:{line}`")
-    return "\n".join(f"| {name} | {', '.join(places.get(name, ['**nowhere**']))} |" for name in sorted(names))
+    checker, kernel = places(FOLDER), places(KERNEL)
+    rows = []
+    for name in sorted(stated()):
+        lines = [f"`{file}:{line}`" for file, found in checker.get(name, {}).items() for line in found]
+        rows.append(f"| {name} | {', '.join(lines)} | {', '.join(f'`{file}`' for file in kernel.get(name, {}))} |")
+    return "\n".join(rows)
 
 
 def said() -> str:
