@@ -28,11 +28,13 @@ LETTERS_ON_EDGES = 1 << 22  # on all edges together
 LETTERS_BY_EDGES = 1 << 26  # letters × different sets of them on edges: a byte each
 NUMBERS = 1 << 23  # that a circuit lists, or that a short form of a matrix stands for
 BITS = 4096  # of an integer
+MOST_LAG = 1 << 12  # positions that a stream sees back, through all streams that it is made of
 LEAST_WORK = 16_000
 BYTES_OF_WEIGHTS = 16  # for one more unit of work
 _LISTED = 2  # numbers that cost as much as a lane
 _FOLDED = 5  # lanes for each lane of such an operation that is a function of the present letter
 _DIGITS_OF_BASE64 = 4  # of a number, about
+_BEFORE = 32  # positions before the first letter that cost as much as a lane
 _FEW_INPUTS = 4  # of an operation; each more costs as much as a lane
 _BENT, _BENT_LANE = 40, 4  # lanes for an operation that rectifies, multiplies or remembers, and for each lane of it
 _FRACTION = re.compile(r"-?[0-9]{1,1000}/0*[1-9][0-9]{0,999}")
@@ -74,6 +76,7 @@ def check_circuit(circuit: dict, weights: int) -> None:
         within(max(height, width), LANES, f"circuit.json: codebooks[{i}]", "words or places")
         numbers += height * width
     local: list[bool] = []
+    back: list[int] = []
     widths: list[int] = []
     lanes, work = 0, numbers // _LISTED
     for i, stream in enumerate(streams):
@@ -82,16 +85,23 @@ def check_circuit(circuit: dict, weights: int) -> None:
         listed, width = _listed(attributes), width_of(stream["type"], books)
         numbers, lanes = numbers + listed, lanes + width
         widths.append(width)
+        back.append(_lag(name, attributes) + max((back[k] for k in stream["inputs"]), default=0))
+        within(back[-1], MOST_LAG, f"{where}, with the streams before,", "positions seen back")
         within(numbers, NUMBERS, f"{where}, with the streams before,", "numbers in its attributes")
         within(lanes, LANES, f"{where}, with the streams before,", "lanes")
         local.append(name not in _OF_THE_PAST and all(local[k] for k in stream["inputs"]))
         simple = name in _LINEAR and (local[-1] or name != "OneHotOf")  # of a letter a table, else ramps
         bent = _FOLDED * width if local[-1] else _BENT + _BENT_LANE * width * (2 if name in _TWICE else 1)
         work += bent if not simple else 1 + width
-        work += _inner(stream, widths, local[-1])
+        work += _inner(stream, widths, local[-1]) + width * back[-1] // _BEFORE
         work += listed // _LISTED + max(0, len(stream["inputs"]) - _FEW_INPUTS)
         most = LEAST_WORK + weights // BYTES_OF_WEIGHTS
         within(work, most, f"{where}, with the streams before, beside weights of {weights} bytes,", "lanes of work")
+
+
+def _lag(name: str, attributes: dict) -> int:
+    """How many positions an operation sees back."""
+    return attributes["k"] if name == "Shift" else len(attributes["kernel"]) - 1 if name == "Lti" else 0
 
 
 def _inner(stream: dict, widths: list[int], local: bool) -> int:

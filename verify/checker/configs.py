@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from verify.checker.budget import MOST_LAG
 from verify.checker.formats import Rejected
 
 Kinds = Mapping[str, tuple[type, ...]]
@@ -32,10 +33,9 @@ def same(one: object, other: object) -> bool:
 def check_sizes(config: dict, sizes: Iterable[str]) -> None:
     """Each is an integer from 1 on."""
     for key in sizes:
-        if type(config.get(key)) is not int or not 1 <= config[key] <= LARGEST_SIZE:
-            raise Rejected(
-                f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {LARGEST_SIZE}"
-            )
+        most = MOST_LAG if "conv" in key else LARGEST_SIZE
+        if type(config.get(key)) is not int or not 1 <= config[key] <= most:
+            raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected an integer from 1 to {most}")
 
 
 def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, harmless: Kinds, known: set[str]) -> None:

@@ -79,7 +79,11 @@ def _has_tokenizer(directory: Path, manifest: dict) -> bool:
 
 def _check_folder(directory: Path) -> None:
     """Nothing stands beside the files that are read here but what no program reads that loads a model."""
-    for entry in sorted(directory.iterdir()):
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError as reason:
+        raise Rejected(f"the files beside config.json cannot be listed: {reason.strerror}") from reason
+    for entry in entries:
         if entry.name not in _READ | _UNREAD and entry.suffix not in _UNREAD_SUFFIXES:
             raise Rejected(f"{entry.name} is none of the files of a checkpoint, and may change what a program loads")
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
+from hashlib import blake2b
 
 import numpy as np
 
 from verify.checker.formats import Rejected
 
 MOST_ENTRIES = 1 << 20
-MOST_WORK = 1 << 29
+MOST_WORK = 1 << 30
+MOST_KEPT = 1 << 29  # bytes of all situations, each different table once
 _MOST_CASES = 256
 _LARGEST = 2.0**52
 _OPERATION = 1 << 11  # numbers that take as long as one operation on few
+_MARKS = 4  # that take as long as a number
 Ids = tuple[int, ...]
 Held = tuple[Ids, np.ndarray]
 """A set of combinations of the open letters with these ids: a mask over their choices."""
@@ -64,12 +67,29 @@ class Work:
     """What a proof may still cost: a proof that would take minutes is none."""
 
     def __init__(self) -> None:
-        self.left = MOST_WORK
+        self.left, self.room = MOST_WORK, MOST_KEPT
+        self._kept: dict[tuple[str, bytes], np.ndarray] = {}
 
-    def spend(self, numbers: int) -> None:
-        self.left -= numbers + _OPERATION
+    def spend(self, numbers: int, operations: int = 1) -> None:
+        self.left -= numbers + operations * _OPERATION
         if self.left < 0:
             raise Rejected("there are too many situations to go through one by one")
+
+    def keep(self, size: int) -> None:
+        """So many more bytes are held to the end."""
+        self.room -= size
+        if self.room < 0:
+            raise Rejected(f"the situations to go through one by one take more than {MOST_KEPT} bytes")
+
+    def kept(self, table: np.ndarray) -> np.ndarray:
+        """The table, or an equal one that is kept already: all situations share it."""
+        self.spend(table.size)
+        raw = table.tobytes()
+        told = f"{table.dtype} {table.shape}", blake2b(raw).digest()
+        if told not in self._kept:
+            self.keep(len(raw))
+            self._kept[told] = np.frombuffer(raw, table.dtype).reshape(table.shape)
+        return self._kept[told]
 
 
 def small(data: np.ndarray) -> np.ndarray:
@@ -93,6 +113,7 @@ class Situation:
     def possible(self, ids: Ids) -> np.ndarray:
         """A mask over the choices of these letters; what chains of other letters rule out may still be in it."""
         mask = np.ones([len(self.choices[i]) for i in ids], dtype=bool)
+        self.work.spend(mask.size * len(self.held) // _MARKS)
         for own, held in self.held:
             if set(own) & set(ids):
                 gone = tuple(k for k, i in enumerate(own) if i not in ids)

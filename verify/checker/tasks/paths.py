@@ -213,18 +213,19 @@ def _canonical(path: _Path) -> tuple[Hashable, _Path]:
                 order.setdefault(i, len(order))
     for i in (*path.known.letters, *(k for _, own in path.taken for k in own)):
         order.setdefault(i, len(order))
-    renamed = {i: tuple(v and _renamed(v, order) for v in entry) for i, entry in memory.items()}
+    kept = path.situation.work.kept
+    renamed = {i: tuple(v and _renamed(v, order, kept) for v in entry) for i, entry in memory.items()}
     known = Known(path.known.control, tuple(order[i] for i in path.known.letters))
     taken = tuple((edge, tuple(order[i] for i in own)) for edge, own in path.taken)
-    choices = {order[i]: path.situation.choices[i] for i in order}
-    held = _kept(path.situation, order)
-    key = (
+    choices = {order[i]: kept(path.situation.choices[i]) for i in order}
+    held = tuple((own, kept(mask)) for own, mask in _kept(path.situation, order))
+    key = (  # equal tables are kept once, and so are one object
         path.state,
-        tuple((i, tuple(v and (v.ids, v.data.shape, v.data.tobytes()) for v in entry)) for i, entry in renamed.items()),
+        tuple((i, tuple(v and (v.ids, id(v.data)) for v in entry)) for i, entry in renamed.items()),
         known,
         taken,
-        tuple((i, choices[i].tobytes()) for i in sorted(choices)),
-        tuple((own, mask.tobytes()) for own, mask in held),
+        tuple((i, id(choices[i])) for i in sorted(choices)),
+        tuple((own, id(mask)) for own, mask in held),
     )
     return key, _Path(path.state, renamed, known, taken, Situation(choices, held, path.situation.work))
 
@@ -246,10 +247,10 @@ def _simple(situation: Situation, value: Open | None) -> Open | None:
     return value
 
 
-def _renamed(value: Open, order: dict[int, int]) -> Open:
+def _renamed(value: Open, order: dict[int, int], kept: Callable[[np.ndarray], np.ndarray]) -> Open:
     ids = [order[i] for i in value.ids]
     places = np.argsort(ids)
-    return Open(tuple(ids[k] for k in places), np.ascontiguousarray(value.data.transpose(0, *(1 + places))))
+    return Open(tuple(ids[k] for k in places), kept(value.data.transpose(0, *(1 + places))))
 
 
 def _kept(situation: Situation, order: dict[int, int]) -> tuple[Held, ...]:
@@ -260,6 +261,6 @@ def _kept(situation: Situation, order: dict[int, int]) -> tuple[Held, ...]:
         left = tuple(i for i in own if i in order)
         small = np.asarray(mask.any(axis=gone)) if gone else mask
         if left and not small.all():
-            value = _renamed(Open(left, small[None]), order)
+            value = _renamed(Open(left, small[None]), order, np.ascontiguousarray)
             found[value.ids, value.data.tobytes()] = (value.ids, value.data[0])
     return tuple(found[key] for key in sorted(found))

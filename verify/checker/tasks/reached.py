@@ -77,6 +77,7 @@ def prove_reached(language: Language, data: dict, task: States) -> Fraction:
             keys, first = np.unique(after.keys(), return_index=True)
             fresh = [k for k, key in zip(first, keys.tolist(), strict=True) if key not in seen]
             seen.update(keys.tolist())
+            work.keep(len(fresh) * keys.itemsize)
             found.append(after.taken(np.sort(np.array(fresh, dtype=np.int64))))
             if len(seen) > MOST_REACHED:
                 raise Rejected(f"there are more than {MOST_REACHED} situations to go through one by one")
@@ -124,7 +125,8 @@ class _Steps:
             held = self._flat(here.remembered(), len(row))
         except Split:
             raise Unfit("a number that must be known has several values") from None
-        self.widest = here.widest()
+        self.widest = max(here.widest(), held.shape[1])
+        work.spend(held.size, sum(len(widths) for _, widths in self.shapes))
         return _Rows(target, state, held), lead
 
     def _memory(self, held: np.ndarray) -> Memory:
@@ -216,7 +218,7 @@ def _moved(p: Position, i: int, s: dict, before: tuple) -> tuple:
 def _delayed(p: Position, i: int, s: dict, before: tuple) -> tuple:
     parts = STATES[s["operation"]](p, i, s, before)
     lag = s["attributes"]["k"] if s["operation"] == "Shift" else len(s["attributes"]["kernel"]) - 1
-    return (*parts, *(fixed([0.0] * parts[0].width) for _ in range(lag + 1 - len(parts))))
+    return (*parts, *[fixed([0.0] * parts[0].width)] * (lag + 1 - len(parts)))
 
 
 _REMEMBERED: dict[str, Rule] = {

@@ -213,7 +213,8 @@ def combine(terms: Iterable[tuple[Fraction, Value]], const: Fraction = ZERO) -> 
     ramps: dict[Key, list[tuple[Fraction, Ramp]]] = {}
     for weight, value in terms:
         if weight:
-            spend(1 + sum(len(c.xs) if isinstance(c, Ramp) else 1 for c in value.terms.values()))
+            lengths = ((len(c.xs) if isinstance(c, Ramp) else 1) + len(c.start) // 4 for c in value.terms.values())
+            spend(1 + sum(lengths))
             const += weight * value.const
             for key, component in value.terms.items():
                 if isinstance(component, Table):
