@@ -3,6 +3,7 @@
 It is 2 for bad usage. The certificate is DIR/certificate.json where none is named.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def main(arguments: list[str]) -> int:
         print(USAGE, file=sys.stderr)
         return 2
     directory = Path(arguments[0])
-    if not directory.is_dir():
+    if not os.path.isdir(directory):  # also where the system cannot say
         print(f"{directory} is not a directory", file=sys.stderr)
         return 2
     try:

@@ -27,7 +27,10 @@ def written(claims: Sequence[Any]) -> str:
 
 def claims_of(path: Path) -> list[Any]:
     """The claims of a file; Unproved where it is no certificate."""
-    content = read_json(path)
+    try:
+        content = read_json(path)
+    except OSError as reason:
+        raise Unproved(f"{path.name:.200} cannot be read: {reason.strerror}") from reason
     version = content.get("version")
     if set(content) != {"version", "claims"} or type(version) is not int or version != VERSION:
         told = f"is no certificate of version {VERSION}; construct prove DIR --certificate FILE writes one"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from verify.kernel.terms import Poly, constant
 ONE = Fraction(1)
 MOST_ENTRIES, MOST_LANES = 1 << 26, 1 << 20  # of all matrices of a circuit; of all its streams
 MOST_VALUES = 1 << 8  # of a number that is gone through
+_OF_A_RAMP, _OF_A_SPELLING = 1 << 14, 1 << 6  # numbers that take as long; of a word and a letter
 _NUMBER = re.compile("-?[0-9]+(/[1-9][0-9]*)?")
 _OF_A_STREAM = {"operation", "attributes", "inputs", "type", "name", "source"}
 Lanes = list[Poly]
@@ -54,10 +56,10 @@ class Circuit:
         if rule is None:
             raise Unproved(f"stream {i}: computed, but no rule of the kernel for {stream['operation']!r:.40}")
         _check_known(i, stream, known)
-        before = len(self.terms.atoms)
-        lanes = rule(self, f"stream {i}", stream["attributes"], *self._inputs(i, stream))
-        if len(lanes) + sum(map(len, self.lanes)) > MOST_LANES:
+        before, inputs = len(self.terms.atoms), self._inputs(i, stream)
+        if _width(stream["operation"], stream["attributes"], inputs) + sum(map(len, self.lanes)) > MOST_LANES:
             raise Unproved(f"stream {i}: the streams have more than {MOST_LANES} lanes together")
+        lanes = rule(self, f"stream {i}", stream["attributes"], *inputs)
         new = [a for a in range(before, len(self.terms.atoms)) if self.terms.atoms[a].kind != "table"]
         if new:
             self.ledger.compare(f"stream {i}: a new atom", new)
@@ -127,6 +129,7 @@ class Circuit:
 
     def ramp(self, p: Poly, k: Fraction) -> Poly:
         """max(p − k, 0)."""
+        self.terms.spend(_OF_A_RAMP)
         return self.terms.relu(self.sum((ONE, p), (-k, constant(1))))
 
     def function(self, place: str, p: Poly, first: int, values: Sequence[Any]) -> Poly:
@@ -147,6 +150,17 @@ class Circuit:
 
     def sum(self, *parts: tuple[Fraction, Poly]) -> Poly:
         return self.terms.add(parts)
+
+
+def _width(operation: str, a: dict[str, Any], inputs: Sequence[Lanes]) -> int:
+    """The lanes that an operation makes, or more, known before any is built."""
+    if operation in ("Latch", "SumWhere"):
+        return prod(map(len, inputs))
+    if operation == "OneHotOf":
+        return natural(a["n"])
+    if operation in ("Linear", "Emit"):
+        return max((_size(m)[0] for m in a["matrices"]), default=0)
+    return _size(a["table"])[1] if operation == "Embed" else max(map(len, inputs), default=0)
 
 
 def _check_known(i: int, stream: dict[str, Any], attributes: Sequence[str]) -> None:
@@ -285,7 +299,7 @@ def _more(r: Circuit, p: Poly, q: Poly) -> Poly:
 
 def _one_hot_of(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     (p,) = x
-    return [r.function(place, p, j - 1, (0, 1, 0)) for j in range(natural(a["n"], MOST_LANES))]
+    return [r.function(place, p, j - 1, (0, 1, 0)) for j in range(natural(a["n"]))]
 
 
 def _lookup(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
@@ -313,9 +327,9 @@ def _decode(r: Circuit, place: str, a: dict, x: Lanes) -> Lanes:
     code = [terms.earlier(p, -back) for p in x]
     if not words.any(axis=1).all() or not all(terms.by_letter_alone(m) for p in code for m in p.terms):
         raise Unproved(f"{place}: a code that is no function of one letter, or a word of zeros")
-    terms.spend(len(words) * terms.language.tokens)
+    terms.spend(_OF_A_SPELLING * len(words) * terms.language.tokens)
     spelled = list(zip(*map(terms.by_letter, code), strict=True))
-    of_word = lambda word: terms.of_letter([Fraction(letter == word) for letter in spelled])
+    of_word = lambda word: terms.of_letter(np.array([letter == word for letter in spelled], np.int64))
     return [terms.earlier(of_word(tuple(map(dyadic, word))), back) for word in words]
 
 

@@ -24,6 +24,7 @@ from verify.kernel.rules import answered, asked
 from verify.kernel.terms import Poly, Terms
 
 _MOST_STATES, _MOST_STEPS = 1 << 14, 1 << 20
+_OF_A_STEP, _OF_AN_ENTRY = 1 << 9, 1 << 6  # numbers that take as long; of what is remembered, which is hashed anew
 
 
 class Machine(NamedTuple):
@@ -37,6 +38,21 @@ class Machine(NamedTuple):
     right: Callable[[Any], int | None]
     end: str | None = None
     at: int | None = None
+
+
+def counted(terms: Terms, machine: Machine) -> Machine:
+    """The machine, each of whose steps is counted with what is remembered behind it."""
+
+    def step(held: Any, a: int) -> Hashable | None:
+        found = machine.step(held, a)
+        terms.spend(_OF_A_STEP + _OF_AN_ENTRY * _size(found))
+        return found
+
+    return machine._replace(step=step)
+
+
+def _size(held: Hashable) -> int:
+    return 1 + sum(map(_size, held)) if isinstance(held, (tuple, frozenset)) else 1
 
 
 def beside(language: Language, machine: Machine) -> tuple[Language, list[int | None]]:
@@ -60,7 +76,8 @@ def beside(language: Language, machine: Machine) -> tuple[Language, list[int | N
                 if (edge.target, new) not in numbers:
                     numbers[edge.target, new] = len(numbers)
                     newest.append((edge.target, new))
-                mask = np.isin(np.arange(language.tokens), letters)
+                mask = np.zeros(language.tokens, dtype=bool)
+                mask[letters] = True
                 edges.append(Edge(numbers[state, held], numbers[edge.target, new], mask, edge.distinct))
         if not newest:
             break
@@ -86,7 +103,7 @@ def check_machine(ledger: Ledger, circuit: Circuit, machine: Machine) -> None:
         if any(np.delete(e.letters, at).any() for e in both.edges if right[e.target] is not None):
             raise Unproved("something is asked at another letter")
         lanes = [_present(terms, p, at) for p in lanes]
-    rows = [[(dyadic(x), p) for x, p in zip(row, lanes, strict=True) if x] for row in head.tolist()]
+    rows = [[(dyadic(row[i]), lanes[i]) for i in np.flatnonzero(row).tolist()] for row in head]
     less = lambda row: [(-x, p) for x, p in row]
     leads = {(v, u): terms.add([*rows[v], *less(rows[u])]) for v in answers for u in range(len(rows)) if u != v}
 

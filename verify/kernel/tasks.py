@@ -19,7 +19,7 @@ from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
 from verify.kernel.exact import whole
 from verify.kernel.floats import Unproved
-from verify.kernel.machines import Machine, check_asked, check_machine
+from verify.kernel.machines import Machine, check_asked, check_machine, counted
 from verify.kernel.readout import check_leads, state_scores
 from verify.kernel.recall import mqar
 from verify.kernel.terms import Poly, Terms
@@ -29,6 +29,7 @@ from verify.kernel.texts import MACHINES
 def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
     """The sentence that is proved of the answers; Unproved where there is none. claim: `task` of construction.json."""
     names, machines = read_task(circuit.data["alphabet"], claim)
+    machines = [counted(ledger.terms, machine) for machine in machines]
     if any(machine.end != circuit.data["end"] for machine in machines):
         raise Unproved("circuit.json ends a text at another letter than the task, or only one of them does")
     for i, machine in enumerate(machines):

@@ -36,7 +36,9 @@ from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
-_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 32  # of a polynomial; numbers that all cases of a proof form
+_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 32  # of a polynomial; numbers that a proof forms, or what takes as long
+_OF_A_TERM = 1 << 11  # numbers that take as long as a term of a polynomial, or a polynomial without any
+_OF_A_LETTER = 1 << 2  # of a function of one
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
 
 
@@ -121,10 +123,13 @@ class Terms:
         self._table(np.ones(language.tokens, dtype=np.int64))
 
     def spend(self, numbers: int) -> None:
-        """Counts what a proof takes: each claim has limits of its own, but there may be many claims."""
+        """Counts what a proof takes: each claim and stream has limits of its own, but there may be many of them."""
         self._work += numbers
         if self._work > _MOST_WORK:
-            raise Unproved(f"the cases of the proof form more than {_MOST_WORK} numbers")
+            raise Unproved(f"the proof forms more than {_MOST_WORK} numbers")
+
+    def _spend_terms(self, terms: int) -> None:
+        self.spend(_OF_A_TERM * (1 + terms))
 
     # atoms ------------------------------------------------------------------------------------------
 
@@ -140,6 +145,7 @@ class Terms:
     def name(self, p: Poly) -> str:
         """The digest of a primitive polynomial's content, which stands for it: two that share it are not to be found.
         Claims say its first characters (`short`)."""
+        self._spend_terms(len(p.terms))
         factors = lambda m: "·".join(f"{self.atoms[a].name}@{lag}" for a, lag in m)
         parts = sorted(f"{c} {factors(m)}" for m, c in p.terms.items())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -153,6 +159,7 @@ class Terms:
 
     def of_letter(self, numbers: np.ndarray | Sequence[Fraction]) -> Poly:
         """A function of the present letter: its floats, fractions or whole numbers."""
+        self.spend(_OF_A_LETTER * self.language.tokens)
         values, below = whole(np.where(self.language.used, np.asarray(numbers), 0))
         return Poly(self._function(values, Fraction(1, below), 0, ()))
 
@@ -174,6 +181,7 @@ class Terms:
 
     def relu(self, p: Poly) -> Poly:
         """max(p, 0); p itself or 0 where its range says so."""
+        self._spend_terms(len(p.terms))
         lo, hi = self.range(p)
         if lo >= 0 or hi <= 0:
             return p if lo >= 0 else ZERO
@@ -222,6 +230,7 @@ class Terms:
 
     def _state(self, kind: str, p: Poly, flag: Poly) -> Poly:
         """c · the state of a primitive polynomial, for states are linear in what they store."""
+        self._spend_terms(len(p.terms))
         if not p.terms:
             return p
         back = self.common_lag([flag, p])
@@ -240,7 +249,9 @@ class Terms:
     def add(self, parts: Iterable[tuple[Fraction, Poly]]) -> Poly:
         """Σ weight · polynomial."""
         total: dict[Mono, Fraction] = defaultdict(Fraction)
+        self._spend_terms(0)
         for w, p in parts:
+            self._spend_terms(len(p.terms))
             for m, c in p.terms.items():
                 total[m] += w * c
         return self._merged(total)
@@ -248,6 +259,7 @@ class Terms:
     def product(self, a: Poly, b: Poly) -> Poly:
         if len(a.terms) * len(b.terms) > _MOST_TERMS:
             raise Unproved(f"a product of {len(a.terms)} by {len(b.terms)} terms")
+        self._spend_terms(len(a.terms) * len(b.terms))
         total: dict[Mono, Fraction] = defaultdict(Fraction)
         for m, c in a.terms.items():
             for n, d in b.terms.items():
@@ -259,6 +271,7 @@ class Terms:
         """p seen k positions back, 0 at the first k positions. k < 0 undoes that, where everything is seen -k back."""
         if not k:
             return p
+        self._spend_terms(len(p.terms))
         return Poly({self._mono([(a, lag + k) for a, lag in m] or [(_ONE, k)]): c for m, c in p.terms.items()})
 
     def replaced(self, p: Poly) -> Poly:

@@ -7,7 +7,7 @@ needs. *The numbers* are the letters 0, 1, …; the letters x0, x1, … are all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from string import ascii_lowercase
 from typing import Any
 
@@ -19,6 +19,7 @@ Ids = Sequence[int]
 Letters = tuple[int, ...]
 Names = dict[str, int]
 _STOP, _STRANGE = -1, -2  # no ids
+_MOST_WORDS = 1 << 8  # letters of two words, of which a table has a number for each pair
 
 
 def number(given: Any, most: int = 1 << 12) -> int:
@@ -64,8 +65,12 @@ def copy(names: Names, form: str, n: int | None = None) -> list[Machine]:
         right = lambda text: (text[0] if len(text) > back else end) if text else None
         return [Machine((), lambda text, a: (*text, a)[-back - 1 :], right)]
     said: dict[int, tuple[int | None, int | None]] = {a: (a, None) for a in numbered(names, "x")}
+    before: dict[str, Names] = {}
+    for name, i in names.items():
+        before.setdefault(name.partition("@")[0], {})[name] = i
     for v, a in enumerate([*said] if form == "place" else [None]):
-        asking = numbered(names, "@" if a is None else f"x{v}@", 1)
+        own = "" if a is None else f"x{v}"
+        asking = numbered(before.get(own, {}), f"{own}@", 1)
         said |= {ask: (a, p) for p, ask in enumerate(asking)}
     return [_places(said, names["."])]
 
@@ -108,7 +113,9 @@ def selective_copy(names: Names) -> list[Machine]:
 # What earlier items say ------------------------------------------------------------------------------------------
 
 
-def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Ids = (), blank: Any = None) -> Machine:
+def behind(
+    text: Ids, values: Collection[int], keeps: str, among: str, n: int = 1, stops: Ids = (), blank: Any = None
+) -> Machine:
     """The letter of `values` that stood right behind the last n letters of `text` before, the present one included;
     these may be fewer, down to none, right behind one of `stops`. keeps: the "first" or the "last" such letter;
     "alike": asked where it was one and the same each time; "one" or "sum": where there was one only; which of them a
@@ -118,6 +125,7 @@ def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Id
     """
     if keeps not in among.split():
         raise Unproved(f"the task keeps {keeps!r:.20}")
+    known, values = frozenset(text), frozenset(values)
 
     def step(held: Any, a: int) -> Any:
         last, seen = held[0], dict(held[1])
@@ -127,7 +135,7 @@ def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Id
                 seen[last] = a
             elif keeps in ("one", "sum") or keeps == "alike" and seen[last] != a:
                 seen[last] = None
-        return ((*last, a)[-n:] if a in text else (_STOP if a in stops else _STRANGE,)), frozenset(seen.items())
+        return ((*last, a)[-n:] if a in known else (_STOP if a in stops else _STRANGE,)), frozenset(seen.items())
 
     def right(held: Any) -> int | None:
         return None if _STRANGE in held[0] else dict(held[1]).get(held[0], blank)
@@ -137,27 +145,32 @@ def behind(text: Ids, values: Ids, keeps: str, among: str, n: int = 1, stops: Id
 
 def mqar(names: Names, write: str) -> list[Machine]:
     """At each key k0, k1, …: the value v0, v1, … that stood right behind it the first, or the last time before."""
-    values = numbered(names, "v")
+    values = frozenset(numbered(names, "v"))
     return [behind([a], values, write, "first last sum") for a in numbered(names, "k")]
 
 
 def induction_heads(names: Names) -> list[Machine]:
     """At each letter v0, v1, …: which of them stood right behind it the last time, × where none did."""
-    return [behind([a], numbered(names, "v"), "last", "last", blank=names["×"]) for a in numbered(names, "v")]
+    letters = numbered(names, "v")
+    values = frozenset(letters)
+    return [behind([a], values, "last", "last", blank=names["×"]) for a in letters]
 
 
 def recall(names: Names, matches: str) -> list[Machine]:
     """At each key k0, k1, …: the value v0, v1, … that stood right behind it before, where that was alike each time; or
     where there was one only.
     """
-    return [behind([a], numbered(names, "v"), matches, "alike one") for a in numbered(names, "k")]
+    values = frozenset(numbered(names, "v"))
+    return [behind([a], values, matches, "alike one") for a in numbered(names, "k")]
 
 
 def unique_induction(names: Names, matches: str) -> list[Machine]:
     """At each letter v0, v1, …: which of them stood right behind it before, where that was alike each time; or where
     there was one only.
     """
-    return [behind([a], numbered(names, "v"), matches, "alike one") for a in numbered(names, "v")]
+    letters = numbered(names, "v")
+    values = frozenset(letters)
+    return [behind([a], values, matches, "alike one") for a in letters]
 
 
 def copy_ngram(names: Names, n: int, matches: str) -> list[Machine]:
@@ -177,13 +190,15 @@ def token_selection(names: Names, points: str, size: int) -> list[Machine]:
     if points != "angle" or len(queries) != number(size):
         raise Unproved(f"points of the kind {points!r:.20} have no rule, or not as many queries as points")
     items = {names[f"k{i}=v{v}"]: (i, value) for i in range(size) for v, value in enumerate(values)}
+    places = {a: i for i, a in enumerate(queries)}
 
-    step = lambda held, a: (queries.index(a) if a in queries else None, held[1] | {items[b] for b in items if a == b})
+    step = lambda held, a: (places.get(a), held[1] | {items[a]} if a in items else held[1])
 
     def right(held: Any) -> int | None:
         asked, seen = held
         apart = {} if asked is None else {(i, v): min((i - asked) % size, (asked - i) % size) for i, v in seen}
-        nearest = {v for (_, v), far in apart.items() if far == min(apart.values())}
+        least = min(apart.values(), default=0)
+        nearest = {v for (_, v), far in apart.items() if far == least}
         return nearest.pop() if len(nearest) == 1 else None
 
     return [Machine((None, frozenset()), step, right)]
@@ -226,6 +241,7 @@ def edit_distance(names: Names) -> list[Machine]:
     def answer(text: Letters) -> Letters | None:
         if text.count(bar) != 1 or not words | {bar} >= set(text):
             return None
+        number(len(text), _MOST_WORDS)
         first, second = text[: text.index(bar)], text[text.index(bar) + 1 :]
         rows = [list(range(len(second) + 1))]
         for a in first:
@@ -250,7 +266,7 @@ def coin_change(names: Names, coins: list[int], most: int) -> list[Machine]:
     """Behind a number n and ;: the fewest of these coins that make 0, 1, …, n, - where no `most` or fewer do; then ".".
     Each letter as long as those before it are right.
     """
-    taken, letters = [number(c) for c in coins], [*numbered(names, "")[: number(most) + 1], names["-"]]
+    taken, letters = {number(c) for c in coins}, [*numbered(names, "")[: number(most) + 1], names["-"]]
     if len(letters) != most + 2:
         raise Unproved(f"{most} coins have no letter")
     fewest = lambda before: min([most, *(before[-c] for c in taken if c <= len(before))]) + 1 if before else 0
@@ -259,15 +275,16 @@ def coin_change(names: Names, coins: list[int], most: int) -> list[Machine]:
 
 def _entries(names: Names, rule: Callable[[list[int]], int], letters: Sequence[int]) -> list[Machine]:
     """A number n and ;, then the entries 0 … n as letters, each by the rule from those before it, then the end."""
-    numbers = numbered(names, "")
+    numbers = {a: n for n, a in enumerate(numbered(names, ""))}
+    found: list[int] = []
 
     def answer(text: Letters) -> Letters | None:
         if len(text) != 1 or text[0] not in numbers:
             return None
-        found: list[int] = []
-        while len(found) <= numbers.index(text[0]):
+        count = number(numbers[text[0]] + 1)
+        while len(found) < count:
             found.append(rule(found))
-        return spelled(letters, found)
+        return spelled(letters, found[:count])
 
     return answering(names[";"], answer, names["."])
 
@@ -277,13 +294,14 @@ def shortest_path(names: Names, nodes: int) -> list[Machine]:
     each node from node 0, then ".". An edge is e1, e2, … long, or - where there is none; with k such letters the
     distance of a node to which no path leads is k · (nodes − 1) + 1. Each letter as long as those before it are right.
     """
-    lengths, numbers = [names["-"], *numbered(names, "e", 1)], numbered(names, "")
+    lengths = {a: e for e, a in enumerate([names["-"], *numbered(names, "e", 1)])}
+    numbers = numbered(names, "")
     far = (len(lengths) - 1) * (number(nodes) - 1) + 1
 
     def answer(text: Letters) -> Letters | None:
-        if len(text) != nodes * (nodes - 1) // 2 or not set(lengths) >= set(text):
+        if len(text) != nodes * (nodes - 1) // 2 or not lengths.keys() >= set(text):
             return None
-        found, edges = [0], [lengths.index(a) for a in text]
+        found, edges = [0], [lengths[a] for a in text]
         for b in range(1, nodes):
             found.append(min([far, *(d + e for d, e in zip(found, edges[b * (b - 1) // 2 :], strict=False) if e)]))
         return spelled(numbers, found)

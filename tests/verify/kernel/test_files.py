@@ -19,6 +19,7 @@ from transformers import Mamba2Config
 
 from tests.verify.kernel.small import copied, only_new, searched
 from verify.checker.check import check
+from verify.kernel.__main__ import main
 from verify.kernel.certificate import prove, replay
 from verify.kernel.circuit import Circuit, matrix
 from verify.kernel.claims import Ledger, Refused
@@ -52,6 +53,22 @@ def test_bad_usage_and_files_that_are_none(tmp_path):
     (tmp_path / "certificate.json").write_text("[]")
     found = run(tmp_path)
     assert found.returncode == 1 and not found.stderr and b"not proved: certificate.json" in found.stdout
+
+
+def test_files_that_the_system_does_not_open_are_one_sentence(recall, tmp_path, monkeypatch, capsys):
+    """The certificate was read outside of what tells such a fault."""
+    assert main([str(recall), "x" * 5000]) == 1
+    assert capsys.readouterr().out.startswith(f"not proved: {'x' * 200} cannot be read: File name too long")
+    assert main(["x" * 5000]) == 2
+    assert "is not a directory" in capsys.readouterr().err
+
+    def denied(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_file", denied)
+    assert main([str(recall)]) == 1
+    found = capsys.readouterr()
+    assert found.out == "not proved: certificate.json cannot be read: Permission denied\n" and not found.err
 
 
 def _packed(values: list[int], exponent: int) -> dict:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 
 from tests.verify.kernel.small import copied, only_new, searched
 from verify.kernel import circuit as circuits
-from verify.kernel import claims, exact, situations
+from verify.kernel import claims, exact, situations, texts
 from verify.kernel.cases import Grid
 from verify.kernel.certificate import prove
 from verify.kernel.circuit import Circuit
@@ -20,9 +23,10 @@ from verify.kernel.claims import Ledger, Refused
 from verify.kernel.files import read, read_json
 from verify.kernel.floats import Unproved
 from verify.kernel.language import Edge, Language, parse
-from verify.kernel.machines import Machine, beside
-from verify.kernel.readout import check_leads
+from verify.kernel.machines import Machine, beside, counted
+from verify.kernel.readout import check_leads, numbered
 from verify.kernel.situations import Situations
+from verify.kernel.tasks import read_task
 from verify.kernel.terms import Terms, constant
 from verify.prover.prove import search_of
 
@@ -40,7 +44,7 @@ def numbers(values: list[int], kind: Any = 8) -> dict:
     return {"bytes": kind, "base64": base64.b64encode(np.array(values, "<i8").tobytes()).decode()}
 
 
-def counted(counts: list[int], kind: Any = 8) -> dict:
+def packed(counts: list[int], kind: Any = 8) -> dict:
     held = {"counts": numbers(counts, kind), "columns": numbers([0]), "values": numbers([1])}
     return {"shape": [1, 1], "exponent": 0, **held}
 
@@ -54,11 +58,11 @@ ASKED: dict[str, tuple[tuple[str, dict], str]] = {
     "such a bound": (("Clip", {"lo": 0, "hi": "1e2000000000"}), "no number, or none in digits"),
     "such an entry": (linear({"size": 1, "diagonal": "1e2000000000"}), "no number, or none in digits"),
     "such a table": (("Lookup", {"table": ["1e2000000000"], "symbols": False}), "no number, or none in digits"),
-    "a one-hot of many numbers": (("OneHotOf", {"n": 10**12}), "too large"),
+    "a one-hot of many numbers": (("OneHotOf", {"n": 10**12}), "lanes together"),
     "a look far back": (("Shift", {"k": 10**12}), "too large"),
-    "a kind of integers": (linear(counted([1], "fi,)O")), "'fi,\\)O' bytes, expected 1, 2, 4 or 8"),
-    "a row of many entries": (linear(counted([4 * 10**8])), "more entries than there are"),
-    "a row of fewer than none": (linear(counted([-1])), "more entries than there are"),
+    "a kind of integers": (linear(packed([1], "fi,)O")), "'fi,\\)O' bytes, expected 1, 2, 4 or 8"),
+    "a row of many entries": (linear(packed([4 * 10**8])), "more entries than there are"),
+    "a row of fewer than none": (linear(packed([-1])), "more entries than there are"),
     "a table of one row": (
         ("Embed", {"table": {"shape": [1, 1], "rows": [[[0, 1]]]}}),
         "a table of 1 rows for 2 letters",
@@ -175,8 +179,10 @@ def test_a_walk_ends_at_its_steps(monkeypatch: pytest.MonkeyPatch):
 def test_all_cases_of_a_proof_are_counted_together(recall, monkeypatch: pytest.MonkeyPatch):
     """Each claim has limits of its own, and there may be thousands."""
     found = searched(recall)[1]
+    for name in ("terms._OF_A_TERM", "terms._OF_A_LETTER", "circuit._OF_A_RAMP"):
+        monkeypatch.setattr(f"verify.kernel.{name}", 0)
     monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 100)
-    with pytest.raises(Refused, match="the cases of the proof form more than 100 numbers"):
+    with pytest.raises(Refused, match="the proof forms more than 100 numbers"):
         prove(read(recall), found)
 
 
@@ -202,3 +208,128 @@ def test_an_automaton_says_something_of_each_state_that_it_moves_to(keep):
     moves["p"] = moves["p"] | {names[0]: "Q"}
     with pytest.raises(Unproved, match="leads to a state that it says nothing of"):
         prove(replace(checkpoint, task=task), searched(keep)[1])
+
+
+# What is counted as it is formed -------------------------------------------------------------------------------------
+
+
+def read_streams(*streams: dict) -> Circuit:
+    return Circuit(Ledger(Terms(ALL), only_new), {"streams": [*streams, ONE], "output": len(streams)})
+
+
+def stream(operation: str, *inputs: int, **attributes: Any) -> dict:
+    return {"operation": operation, "attributes": attributes, "inputs": list(inputs)}
+
+
+def test_lanes_are_counted_before_they_are_built(monkeypatch: pytest.MonkeyPatch):
+    """A one-hot of 2^20 numbers took 340 seconds and 3.7 GB before its lanes were counted."""
+    three = stream("Constant", values=[1, 1, 1])
+    wide = {"shape": [9, 1], "rows": [[]] * 9}
+    letter = stream("Embed", table={"shape": [2, 9], "rows": [[], []]})
+    built: list[str] = []
+    for name in ("OneHotOf", "Latch", "SumWhere", "Linear", "Embed"):
+        rule, known = circuits.RULES[name]
+        kept = lambda *operands, rule=rule, name=name: built.append(name) or rule(*operands)
+        monkeypatch.setitem(circuits.RULES, name, (kept, known))
+    asked = [[ONE, stream("Linear", 0, matrices=[wide])], [letter], [ONE, stream("OneHotOf", 0, n=9)]]
+    asked += [[three, three, stream(name, 0, 1)] for name in ("Latch", "SumWhere")]
+    for streams in asked:
+        read_streams(*streams)
+    assert sorted(set(built)) == ["Embed", "Latch", "Linear", "OneHotOf", "SumWhere"]
+    built.clear()
+    monkeypatch.setattr(circuits, "MOST_LANES", 8)
+    for streams in asked:
+        with pytest.raises(Unproved, match="more than 8 lanes together"):
+            read_streams(*streams)
+    assert not built
+
+
+def test_what_a_circuit_forms_is_counted_with_the_cases(monkeypatch: pytest.MonkeyPatch):
+    """Of 2^20 lanes that are allowed each may be a sum of ramps."""
+    count = stream("Cumsum", 0)
+    monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 1 << 24)
+    read_streams(ONE, count, stream("OneHotOf", 1, n=8))
+    with pytest.raises(Unproved, match="the proof forms more than 16777216 numbers"):
+        read_streams(ONE, count, stream("OneHotOf", 1, n=1 << 16))
+
+
+def test_each_polynomial_costs_as_many_numbers_as_it_has_terms():
+    terms = Terms(ALL)
+    letter = terms.of_letter(np.array([0, 3]))
+    far = terms.add([(Fraction(1), terms.earlier(letter, k)) for k in range(40)])
+    asked: dict[str, Callable[[], Any]] = {
+        "add": lambda: terms.add([(Fraction(1), far)]),
+        "product": lambda: terms.product(far, letter),
+        "earlier": lambda: terms.earlier(far, 1),
+        "relu": lambda: terms.relu(far),
+        "sum": lambda: terms.sum(far),
+        "name": lambda: terms.name(far),
+    }
+    for name, form in asked.items():
+        before = terms._work
+        form()
+        assert terms._work - before >= len(far.terms) << 11, name
+
+
+# Tasks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_costs_what_is_remembered(monkeypatch: pytest.MonkeyPatch):
+    """A task of contexts hashes all of them at each letter: 4,095 letters each, after as many letters."""
+    names = {name: i for i, name in enumerate(["^", "|", ".", *(f"x{i}" for i in range(20))])}
+    terms, path = Terms(ALL), np.random.default_rng(0).integers(3, 23, 400).tolist()
+    (machine,) = read_task([*names], {"name": "copy-ngram", "n": 4095, "matches": "alike"})[1]
+    edges = tuple(Edge(i, i + 1, np.arange(23) == a, False) for i, a in enumerate([0, *path]))
+    chain = Language(23, len(path) + 2, edges, 999)
+    _, right = beside(chain, counted(terms, machine))
+    assert len(right) == len(path) + 2 and terms._work > len(path) ** 3
+    monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 1 << 26)
+    with pytest.raises(Unproved, match="the proof forms more than 67108864 numbers"):
+        beside(chain, counted(Terms(ALL), machine))
+
+
+def test_every_machine_of_a_task_is_counted(recall, monkeypatch: pytest.MonkeyPatch):
+    """Also in the text that a claim says asks something."""
+    claimed = searched(recall)[1]
+    monkeypatch.setattr("verify.kernel.machines._OF_A_STEP", 1 << 33)
+    with pytest.raises(Refused, match="the proof forms more than .*it stands where a text that asks"):
+        prove(read(recall), claimed)
+
+
+def test_names_are_gone_through_once_not_for_each_machine(monkeypatch: pytest.MonkeyPatch):
+    """Of a task that is a machine for each of thousands of letters."""
+    times: list[str] = []
+    monkeypatch.setattr(texts, "numbered", lambda names, *a: times.append(a[0]) or numbered(names, *a))
+    many = {name: i for i, name in enumerate(["×", ".", *(f"{c}{i}" for c in "kv" for i in range(50))])}
+    for task in ({"name": "mqar", "write": "last"}, {"name": "induction-heads"}, {"name": "recall", "matches": "one"}):
+        assert len(read_task([*many], task)[1]) == 50
+    assert len(read_task([*many], {"name": "unique-induction", "matches": "one"})[1]) == 50
+    assert len(times) <= 8
+
+
+def test_places_of_each_letter_are_looked_for_among_its_own_names(monkeypatch: pytest.MonkeyPatch):
+    looked: list[int] = []
+    monkeypatch.setattr(texts, "numbered", lambda names, *a: looked.append(len(names)) or numbered(names, *a))
+    names = [".", *(f"x{i}" for i in range(50)), *(f"x{i}@{p}" for i in range(50) for p in (1, 2))]
+    (machine,) = read_task(names, {"name": "copy", "form": "place"})[1]
+    assert sum(looked) == len(names) + 50 * 3
+    seen = reduce(machine.step, map(names.index, ["x7", "x3", "x7@2"]), machine.start)
+    assert machine.right(seen) == names.index("x3")
+
+
+def test_a_table_of_two_words_is_of_short_ones():
+    names = ["a", "b", "|", ";", ".", *map(str, range(300))]
+    (machine,) = read_task(names, {"name": "edit-distance"})[1]
+    ask = lambda n: reduce(machine.step, [*[0] * n, 2, *[1] * n, 3], machine.start)
+    assert len(ask(3)[1]) == 4 * 5
+    with pytest.raises(Unproved, match="expected one from 1 on, below 256"):
+        ask(200)
+
+
+def test_entries_of_a_table_are_formed_once_and_are_few():
+    names = [*map(str, range(5000)), ";", "."]
+    (machine,) = read_task(names, {"name": "fibonacci", "modulus": 7})[1]
+    asked = lambda n: machine.step(machine.step(machine.start, n), 5000)[1][:-1]
+    assert asked(3) == (0, 1, 1, 2) and asked(8) == (0, 1, 1, 2, 3, 5, 1, 6, 0) and asked(1) == (0, 1)
+    with pytest.raises(Unproved, match="has the number 4097"):
+        asked(4096)
