@@ -19,7 +19,7 @@ from compiler.artifact.plain_files import check_replaced, write_whole
 from compiler.language.markdown import printable
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
-from constructions.command.outputs import JUNIT, check_apart, check_kind
+from constructions.command.outputs import JUNIT, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
 
@@ -58,6 +58,8 @@ def conformance(
     as_json: Json = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
+    if out is not None:
+        check_outside(out / "models", "--out")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
@@ -244,6 +246,7 @@ def _check_junit(path: Path, nothing_runs: bool) -> None:
         raise ValueError(f"--junit {path} is a folder: name a file in it.")
     check_replaced(path, f"--junit {path}")
     check_kind(path, "--junit", JUNIT)
+    check_outside(path, "--junit")
 
 
 def _check_run(kernel: str, exact: Tested) -> None:

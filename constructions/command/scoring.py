@@ -16,7 +16,7 @@ from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
-from constructions.command.outputs import check_apart
+from constructions.command.outputs import check_apart, check_outside, file_path
 from constructions.command.reporting import strict_json, table_of
 
 if TYPE_CHECKING:
@@ -130,8 +130,10 @@ def score_table(
     seed: Seed = 0,
 ) -> None:
     """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
-    requests.file_path(keep, "--keep")  # both refused now, not behind the runs
+    check_outside(place / "last-name-twin", "PLACE")  # as any model
+    file_path(keep, "--keep")  # both refused now, not behind the runs
     if page is not None:
+        file_path(page, "--page")
         text_of(page)
         check_apart({"--keep": keep, "--page": page})
     with progress(quiet=False) as bars:
