@@ -85,6 +85,8 @@ class Search:
         if place.startswith("the score"):
             yield from self._zero(subjects)
             return
+        if len(subjects) > _MANY:  # one claim on a sum of many products does for claims on each of them
+            yield from self._apart(subjects[0])
         yield from self._totals(subjects)
         for p in subjects:
             yield from self._cut(p)
