@@ -48,12 +48,13 @@ class Search:
         self._too_many: list[tuple[set[int], set[int]]] = []
         self._plain: dict[int, bool] = {}
         self._potentials: dict[int, tuple[Fraction, Potential]] = {}  # of a table: what it adds up to, and why
+        self._rest: Iterator[Claim] = iter(())  # what is claimed before anything else is looked at again
         self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
         facts = chain(self.terms.ranged.values(), self.terms.totals.values(), self.terms.equal.values())
         idle = [fact for fact in facts if not fact.used]
-        claim = next(self._ideas(place, subjects), None)
+        claim = next(chain(self._rest, self._ideas(place, subjects)), None)
         for fact in idle:
             fact.used = False  # what a search reads, a proof does not need
         if claim is not None:
@@ -414,7 +415,9 @@ class Search:
                     if max(map(abs, self.terms.range(p))) ** 2 * len(lanes) * 2 < room:
                         shown.remove(i)  # and it stays hidden, as bounds become closer only
                     else:
-                        yield from self._totals([p])
+                        self._rest = self._totals([p])  # all, for to bound p anew behind each takes long
+                        if (claim := next(self._rest, None)) is not None:
+                            yield claim
                         yield from self._cut(p)
                         yield from self._apart(p)
                         yield from self._follow(p)
