@@ -18,7 +18,7 @@ from verify.kernel.cases import Grid, alike_in
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, potential_of
 from verify.kernel.floats import Unproved
-from verify.kernel.letters import kinds_of, on_letters
+from verify.kernel.letters import kinds_before, on_letters
 from verify.kernel.readout import check_leads, numbered, state_scores
 from verify.kernel.rules import occurrences
 from verify.kernel.terms import ZERO, Mono, Poly, Terms, constant
@@ -73,7 +73,7 @@ def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Letters, values
     """What each query's lanes store is a number of the key times one code of the value, over a common divisor."""
     queries, weights = list[Mono](), list[Array]()
     for query, lanes in found.items():
-        some, kind = kinds_of(terms, lanes, keys)
+        some, kind = kinds_before(terms, lanes, keys)
         if len(some) * len(values) * len(lanes) > _MOST:
             raise Unproved("more keys and values than the kernel goes through")
         numbers = exact.alike(*(on_letters(terms, p, values[None, :], some[:, None]) for p in lanes))
@@ -121,7 +121,7 @@ def _one_of(terms: Terms, ids: Letters) -> Poly:
 def _sizes(terms: Terms, weights: Array, queries: list[Mono], keys: Letters, most: list[int]) -> tuple[int, int]:
     """The least weight of a query's own pair, and the most that the weights of others are in sum."""
     read = [Poly({m: Fraction(1)}) for m in queries]
-    before, _ = kinds_of(terms, read, np.flatnonzero(terms.language.used))
+    before, _ = kinds_before(terms, read, np.flatnonzero(terms.language.used))
     step = _MOST // (4 * len(before) * max(len(keys), len(read)))
     terms.spend(len(keys) * len(before) * max(len(keys), len(read)))
     if not step:
@@ -130,11 +130,15 @@ def _sizes(terms: Terms, weights: Array, queries: list[Mono], keys: Letters, mos
     for first in range(0, len(keys), step):
         asked = [on_letters(terms, q, keys[first : first + step, None], before[None, :]) for q in read]
         asked = [np.broadcast_to(x, (min(step, len(keys) - first), len(before))) for x in exact.alike(*asked)]
-        found = exact.matmul(np.stack(asked).reshape(len(read), -1).T, weights)
-        at = np.arange(len(found)), first + np.arange(len(found)) // len(before)  # of each key and letter before it
-        own.append(int(found[at].min()))
-        found[at] = 0
-        others.append(int(exact.matmul(np.abs(found), exact.integers(most)[:, None]).max()))
+        rows = np.stack(asked)  # queries, keys, letters before
+        for start in range(0, len(before), step):
+            tile = rows[:, :, start : start + step]
+            live = tile.any(axis=(1, 2))  # most queries may be 0 at these few keys and letters
+            found = exact.matmul(tile[live].reshape(live.sum(), tile[0].size).T, weights[live])
+            at = np.arange(len(found)), first + np.arange(len(found)) // tile.shape[2]
+            own.append(int(found[at].min()))
+            found[at] = 0
+            others.append(int(exact.matmul(np.abs(found), exact.integers(most)[:, None]).max()))
     if min(own) <= 0:
         raise Unproved("a query does not read its own key")
     return min(own), max(others)
