@@ -13,6 +13,11 @@ from verify.kernel.terms import Poly, Terms
 Array = np.ndarray
 
 
+def one_of(terms: Terms, ids: Array) -> Poly:
+    """1 at each of these letters, else 0."""
+    return terms.of_letter(np.isin(np.arange(terms.language.tokens), ids).astype(np.int64))
+
+
 def letter_classes(terms: Terms, atoms: Sequence[int], letters: Array) -> Array:
     """(tables, classes): the columns of numbers that these letters (mask) have in the tables, each once."""
     asked = (*atoms, letters.tobytes())

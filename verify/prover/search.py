@@ -151,7 +151,8 @@ class Search:
     def _apart(self, p: Poly) -> Iterator[Claim]:
         """Of many products that read different letters."""
         q = p.primitive[1]
-        if len(q.terms) < _MANY or q.key in self.terms.ranged or not self._new("apart", q.key):
+        known = sum(a in self.terms.totals for m in q.terms for a, _ in m)  # the more, the closer it comes
+        if len(q.terms) < _MANY or not self._new("apart", q.key, known):
             return
         for lag in sorted({lag for _, lag in self._tables(q, 0)}):
             try:
