@@ -16,7 +16,7 @@ import torch
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, WEIGHTS
+from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, WEIGHTS, is_harmless
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
 from compiler.artifact.save import checkpoint_texts
@@ -32,19 +32,6 @@ HARMLESS_ENTRIES = {
     (MANIFEST, "card"): "tells a card of ours from one that the user has edited; no program reads the card",
     (MANIFEST, "versions"): "a note of what wrote the checkpoint; the weights are compared with what is compiled now",
     (MANIFEST, "verification"): "a record of what was run when it was made; whoever verifies runs it again",
-}
-# Files beyond ours that may be there: programs that load the model do not read them.
-HARMLESS_FILES = {CARD: "for people", "proof.json": "a proof is checked by the checker, against the weights"}
-HARMLESS_SUFFIXES = {".md": "text for people", ".png": "a picture", ".svg": "a picture", ".pdf": "a picture"}
-HARMLESS_NAMES = {
-    "LICENSE",
-    "LICENSE.txt",
-    "NOTICE",
-    "CITATION.cff",
-    "notes.txt",
-    ".gitattributes",
-    ".gitignore",
-    ".git",
 }
 
 
@@ -193,9 +180,8 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def foreign_files(directory: Path, own: Collection[str]) -> list[str]:
     """Files that are neither of these nor known to be harmless."""
-    ours = {*own, *HARMLESS_FILES, *HARMLESS_NAMES}
     return [
         f"it holds {entry.name}, which is not ours, and programs that load the model might read it"
         for entry in sorted(directory.iterdir())
-        if entry.name not in ours and entry.suffix not in HARMLESS_SUFFIXES
+        if entry.name not in own and not is_harmless(entry.name)
     ]

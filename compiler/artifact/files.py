@@ -19,7 +19,26 @@ ANSWERS = "answers.json"  # of a circuit whose author said what it should answer
 SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose hashes the manifest holds
 NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers
 
+# Files beyond ours that may be there: programs that load the model do not read them.
+HARMLESS_FILES = {CARD: "for people", "proof.json": "a proof is checked by the checker, against the weights"}
+HARMLESS_SUFFIXES = {".md": "text for people", ".png": "a picture", ".svg": "a picture", ".pdf": "a picture"}
+HARMLESS_NAMES = {
+    "LICENSE",
+    "LICENSE.txt",
+    "NOTICE",
+    "CITATION.cff",
+    "notes.txt",
+    ".gitattributes",
+    ".gitignore",
+    ".git",
+}
+
 Shape = tuple[int, ...]
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a file of this name may stand in a checkpoint beside its own."""
+    return name in HARMLESS_FILES or name in HARMLESS_NAMES or Path(name).suffix in HARMLESS_SUFFIXES
 
 
 def file_bytes(path: Path) -> int:

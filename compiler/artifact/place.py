@@ -7,11 +7,13 @@ directory is locked for as long as its process lives.
 """
 
 import ctypes
+import errno
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 from compiler.artifact.errors import CheckpointError
@@ -30,6 +32,8 @@ def check_place(target: Path) -> None:
 
     Of directories that are missing above the target none is made; the nearest that is there must take a new one.
     """
+    if target.is_symlink() and not target.exists():
+        raise CheckpointError(f"{target} is a link that leads nowhere; remove it, or name another place.")
     first = Path(os.path.abspath(target))
     while not first.parent.is_dir():
         if os.path.lexists(first.parent):
@@ -41,9 +45,18 @@ def check_place(target: Path) -> None:
     try:
         place.mkdir()
         place.rmdir()
+        if len(os.fsencode(_sibling(target, PARTIAL).name)) > _longest_name(first.parent):
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))  # below directories that are missing
     except (OSError, ValueError) as reason:
         why = (getattr(reason, "strerror", None) or str(reason)).lower()
         raise CheckpointError(f"{target} cannot be made, for {first.parent} takes no new files: {why}.") from reason
+
+
+def _longest_name(directory: Path) -> float:
+    """Bytes of a name there; infinite where the system does not say."""
+    with suppress(AttributeError, OSError, ValueError):
+        return os.pathconf(directory, "PC_NAME_MAX")
+    return inf
 
 
 @contextmanager

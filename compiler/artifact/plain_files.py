@@ -6,8 +6,9 @@ What is written goes into a fresh file first, which nobody can have put there, b
 import errno
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -75,7 +76,7 @@ def write_whole(path: Path, text: str) -> None:
 @contextmanager
 def fresh_file(path: Path) -> Iterator[Path]:
     """A new and empty file beside this path, which takes its place if the body succeeds and vanishes if it fails."""
-    place = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    place = beside(path, "partial")
     os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # EXCL: follows no link, opens no pipe
     try:
         yield place
@@ -83,6 +84,35 @@ def fresh_file(path: Path) -> Iterator[Path]:
     except BaseException:
         place.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def placed_first(path: Path, text: str, is_needed: Callable[[], bool]) -> Iterator[None]:
+    """The whole file, in place before the body begins; what stood there is back if the body fails.
+
+    is_needed: whether what the body wrote stands, although it failed: then the file stays as well. A process that is
+    killed in the body leaves the earlier file beside it, under a name that ends in .retired.
+    """
+    retired = beside(path, "retired")
+    earlier = path.exists()
+    try:
+        if earlier:
+            shutil.copy(path, retired)
+        write_whole(path, text)
+        yield
+    except BaseException:
+        if earlier and retired.exists() and not is_needed():
+            retired.replace(path)
+        elif not earlier and not is_needed():
+            path.unlink(missing_ok=True)
+        raise
+    finally:
+        retired.unlink(missing_ok=True)
+
+
+def beside(path: Path, role: str) -> Path:
+    """A new hidden name in the same directory."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{role}")
 
 
 def kind_of(mode: int) -> str:

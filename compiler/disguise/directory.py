@@ -6,6 +6,7 @@ Its construction.json has a format of its own, so what reads names in the weight
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from compiler.artifact.manifest import (
     why_not_disguised,
 )
 from compiler.artifact.place import check_place, recover, staging
-from compiler.artifact.plain_files import check_plain, text_of
+from compiler.artifact.plain_files import check_plain, placed_first, text_of
 from compiler.artifact.save import write_tensors, write_text
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import TOKENIZER_FILES
@@ -74,19 +75,29 @@ def write(
     tensors: Tensors,
     out: Path,
     noise: Mapping[str, Any] | None = None,
+    key_file: Path | None = None,
 ) -> Key:
     """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it.
 
-    manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise.
+    manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise. key_file:
+    where the key goes before the directory appears, so that no weights ever stand without theirs.
     """
     plain = {name: text_of(source / name) for name in BESIDE if (source / name).exists()}
-    with staging(out) as place:
+    with ExitStack() as stack, staging(out) as place:
         for name in TEXTS:
             write_text(place / name, text_of(source / name))
         write_weights(tensors, place)
         write_text(place / CARD, _card(manifest, level, noise))
         write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise)))
-        return Key(level, file_hash(place / WEIGHTS), steps, plain)
+        key = Key(level, file_hash(place / WEIGHTS), steps, plain)
+        if key_file is not None:
+            stack.enter_context(placed_first(key_file, key.text(), lambda: _has_weights(out, key)))
+    return key
+
+
+def _has_weights(directory: Path, key: Key) -> bool:
+    """Whether the weights there are the key's."""
+    return (directory / WEIGHTS).is_file() and file_hash(directory / WEIGHTS) == key.weights
 
 
 def write_weights(tensors: Tensors, place: Path) -> None:

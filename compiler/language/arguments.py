@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import pairwise
 from math import isfinite
 from numbers import Integral, Rational
 from os import PathLike
@@ -21,6 +22,7 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", int, Fraction)
 
 MOST_LANES = 1 << 20  # of one stream; no module is as wide
+_MOST_LISTED = 4
 _LARGEST = 1 << 1023  # no float64 is much larger
 
 
@@ -38,8 +40,16 @@ def counted(number: int, what: str) -> str:
 
 
 def spanned(numbers: Sequence[int]) -> str:
-    """From the first number to the last, the largest: 1 to 3, or 3 where they are one."""
-    return f"{numbers[0]:,} to {numbers[-1]:,}" if numbers[0] != numbers[-1] else f"{numbers[-1]:,}"
+    """Which numbers they are, from the least to the largest: 3, or 1 to 3; with gaps 2 or 4; and 1, 4, … 31 where many
+    are equally far apart.
+    """
+    steps = {after - before for before, after in pairwise(numbers)}
+    *others, last = (f"{number:,}" for number in numbers)
+    if steps <= {1}:
+        return f"{others[0]} to {last}" if others else last
+    if len(steps) == 1 and len(others) >= _MOST_LISTED:
+        return f"{others[0]}, {others[1]}, … {last}"
+    return f"{', '.join(others)} or {last}"
 
 
 def _written(value: object) -> str:

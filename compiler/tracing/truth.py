@@ -11,6 +11,7 @@ import torch
 from compiler.artifact.model import Stack
 from compiler.compiled import Compiled
 from compiler.language.arguments import listed
+from compiler.language.input_language import InputLanguage
 from compiler.language.markdown import one_line
 from compiler.layout import Layout
 from compiler.tracing.decoding import Decoder
@@ -56,10 +57,10 @@ class Truth:
 
     def trace(self, ids: np.ndarray, setting: Intervention, outside: Sequence[str] = ()) -> Trace:
         """One input (time,) under an intervention; NotCarried where a variable of it cannot be set."""
-        beyond = [*self._beyond(ids), *outside]
-        done = self.run(ids[None], lane_settings(self.carriers, ids[None], setting, not beyond))
+        outside = [*beyond(self.compiled.source.token_language, ids.tolist()), *outside]
+        done = self.run(ids[None], lane_settings(self.carriers, ids[None], setting, not outside))
         inside = [] if self.basis is not None else self._inside(done)  # channels of another basis have no names
-        return Trace(self.variables, ids, done, inside, setting, beyond)
+        return Trace(self.variables, ids, done, inside, setting, outside)
 
     def _inside(self, done: Run) -> list[BlockValues]:
         with torch.no_grad():
@@ -76,14 +77,14 @@ class Truth:
         """The model on ids (batch, time), with lanes set behind so many blocks."""
         return run(self.stack, self.stack._embed(torch.from_numpy(ids)), self.compiled.lanes, settings, self.basis)
 
-    def _beyond(self, ids: np.ndarray) -> list[str]:
-        """In what an input is outside the promise."""
-        language = self.compiled.source.token_language
-        if len(ids) > language.max_length:
-            return [f"the input has {len(ids)} tokens, and the promise ends at {language.max_length}"]
-        paths, step = None, 256
-        for start in range(0, len(ids), step):
-            paths = language.paths(ids[start : start + step].tolist(), paths)
-            if not paths:
-                return [f"the input is none of the promised: {one_line(language.description)}"]
-        return []
+
+def beyond(language: InputLanguage, ids: Sequence[int]) -> list[str]:
+    """In what an input is outside the promise, a sentence each."""
+    if len(ids) > language.max_length:
+        return [f"the input has {len(ids)} tokens, and the promise ends at {language.max_length}"]
+    paths, step = None, 256
+    for start in range(0, len(ids), step):
+        paths = language.paths(ids[start : start + step], paths)
+        if not paths:
+            return [f"the input is none of the promised: {one_line(language.description)}"]
+    return []

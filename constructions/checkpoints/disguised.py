@@ -72,9 +72,10 @@ def disguise_checkpoint(
     samples: int = 100,
     epsilon: float = 0,
     where: str = "all",
+    key_file: Path | None = None,
 ) -> Disguised:
     """Write the checkpoint in another basis to `out`, and return its key. epsilon: noise on every weight behind that;
-    where: "head" for noise on the head's weights only.
+    where: "head" for noise on the head's weights only. key_file: where the key goes, before the directory.
 
     DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, of weights that are not what
     their circuit compiles to, and where nothing that the level adds is proved.
@@ -102,7 +103,7 @@ def disguise_checkpoint(
         measured |= measured_noise(built, with_tensors(built, noisy), samples)
         if where == "head" and proof is not None:
             measured |= lead_with_noise(built.model.config, exact, noisy, promise_of(built), proof)
-    key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured)
+    key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured, key_file)
     return Disguised(found, key, proof, left_out, logits, sequences, measured)
 
 

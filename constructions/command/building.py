@@ -79,8 +79,19 @@ def run(
             if wrong:
                 display.say(wrong, err=True)
             fail(built, stack(), found)
-    if any(run["wrong"] for run in report["generation"]):
+    wrong = [run for run in report["generation"] if run["wrong"]]
+    for run in wrong:
+        display.say(_other_chain(run), err=True)
+    if wrong:
         raise typer.Exit(1)
+
+
+def _other_chain(run: dict[str, Any]) -> str:
+    """Of a chain that a runtime wrote, where the model was right when it was asked for one answer at a time."""
+    return (
+        f"written by {run['runtime']}: after {run['wrong']!r} it is not the chain that the oracle gives; where the "
+        "answers above are right, the runtime computes otherwise, or the oracle answers otherwise at another call"
+    )
 
 
 def _verified(built: Built, mode: Mode, samples: int, bars: display.Bars) -> tuple[dict, dict]:

@@ -9,10 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from compiler.artifact.plain_files import write_whole
+from constructions.command.outputs import file_path
 
 CertificateFile = Annotated[
     Path | None, typer.Option("--certificate", help="also write the claims by which the small kernel proves it")
 ]
+
+
+def check_place_of(file: Path) -> None:
+    """ValueError where no certificate can be written there, or where something else stands there."""
+    file_path(file, "--certificate")
+    if file.exists() and not _is_certificate(file):
+        raise ValueError(f"--certificate {file} exists and is no certificate; choose another file.")
 
 
 def certify(directory: Path, file: Path) -> dict[str, Any]:
@@ -25,8 +33,6 @@ def certify(directory: Path, file: Path) -> dict[str, Any]:
     from verify.kernel.floats import Unproved
     from verify.prover.prove import search
 
-    if file.exists() and not _is_certificate(file):
-        raise ValueError(f"--certificate {file} exists and is no certificate; choose another file.")
     try:
         text = written(search(directory)[1])
         proof = replay(directory, json.loads(text)["claims"])

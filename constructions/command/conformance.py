@@ -6,22 +6,21 @@ import atexit
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.text import Text
 
 from compiler.artifact.plain_files import check_replaced, write_whole
-from compiler.language.markdown import printable
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
-from constructions.command.outputs import JUNIT, check_apart, check_kind
+from constructions.command.outputs import JUNIT, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
+from constructions.command.stdout import stdout_lent
 
 if TYPE_CHECKING:
     from conformance.judge import Finding, Why
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from conformance.report import Tested
 
 _SHOWN = 8  # wrong cases of one kernel or runtime
-_HIGH = 200  # a descriptor: where there are few of them, there are 256
 _REASONS = 3  # why no case of a kernel was run
 
 
@@ -58,6 +56,8 @@ def conformance(
     as_json: Json = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
+    if out is not None:
+        check_outside(out / "models", "--out")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
@@ -88,8 +88,8 @@ def conformance(
         checkpoint_dir = checkpoint_dir.absolute()
     alone = sys.stdout is sys.__stdout__  # and not called by a program of others
     with (
-        working("conformance", quiet=as_json),
-        _stdout_lent(aside=as_json) as own,
+        working("conformance", quiet=as_json, lends=False),
+        stdout_lent(aside=as_json, for_good=True) as own,
         _no_silent_end(),
         ExitStack() as noted,
     ):
@@ -126,7 +126,7 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     if as_json:
-        own(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+        (own or say)(strict_json(report | {"tested": [each.to_json() for each in tested]}))
     else:
         if out is not None:
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
@@ -141,50 +141,6 @@ def _keep_code() -> None:
     """What a kernel has registered to be called when the process ends may end it with 0: it ends with 1 still."""
     end = os._exit
     atexit.register(setattr, os, "_exit", lambda status: end(status or 1))
-
-
-@contextmanager
-def _stdout_lent(aside: bool) -> Iterator[Callable[[str], None]]:
-    """A kernel may close what it prints to, the stream of Python and its descriptor: the report is written still, by
-    what is yielded.
-
-    aside: what it prints goes to stderr, also what C code and its child processes print, which know no sys.stdout; and
-    in a process of this command alone also what it prints later, when the process ends or from another thread.
-    """
-    sys.stdout.flush()
-    stream, kept = sys.stdout, _high(1)
-    for_good = aside and stream is sys.__stdout__
-    if aside:
-        os.dup2(2, 1)
-    lent = cast(TextIO, Lent(sys.stderr if aside else stream))
-    try:
-        with redirect_stdout(lent):
-            yield partial(_written, kept) if for_good else say
-    finally:
-        if for_good:
-            sys.stdout = lent
-        else:
-            with suppress(OSError):  # a kernel has closed it: what it left is what there is
-                os.dup2(kept, 1)
-                os.close(kept)
-            if stream.closed:
-                sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
-
-
-def _high(descriptor: int) -> int:
-    """A copy beyond those that code in use closes, as by os.closerange(3, 64), where the system has as many."""
-    try:
-        import fcntl
-
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    except (ImportError, OSError):
-        return os.dup(descriptor)
-
-
-def _written(descriptor: int, text: str) -> None:
-    """Print a text there, and nowhere else."""
-    with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
-        file.write(printable(text) + "\n")
 
 
 @contextmanager
@@ -206,19 +162,6 @@ def _no_silent_end() -> Iterator[None]:
         yield
     finally:
         os._exit, over = end, True
-
-
-class Lent:
-    """A stream that is not closed by who has it."""
-
-    def __init__(self, stream: TextIO):
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def close(self) -> None:
-        self._stream.flush()
 
 
 def _check_device(device: str) -> None:
@@ -244,6 +187,7 @@ def _check_junit(path: Path, nothing_runs: bool) -> None:
         raise ValueError(f"--junit {path} is a folder: name a file in it.")
     check_replaced(path, f"--junit {path}")
     check_kind(path, "--junit", JUNIT)
+    check_outside(path, "--junit")
 
 
 def _check_run(kernel: str, exact: Tested) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compiler.artifact.plain_files import write_whole
+from compiler.artifact.place import check_place
+from compiler.artifact.plain_files import check_replaced
 from constructions.command import requests
 from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
-from constructions.command.outputs import Kind, check_apart, check_kind
+from constructions.command.outputs import Kind, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
@@ -73,13 +74,10 @@ def disguise(
         from compiler.disguise.noise import check_epsilon
         from constructions.checkpoints.disguised import disguise_checkpoint
 
-        if directory.resolve() in out.resolve().parents:
-            raise ValueError(f"--out {out} lies in {directory}, which would hold a file that is none of its own.")
         check_out(out, force)
         check_epsilon(noise, noise_in)
         place = _key_place(key, out, force)
-        found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise, noise_in)
-        write_whole(place, found.key.text())
+        found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise, noise_in, place)
     report = _report(found, out, place)
     if as_json:
         say(strict_json(report))
@@ -108,10 +106,13 @@ def _key_place(key: Path | None, out: Path, force: bool) -> Path:
         )
     if place.is_dir() or (key is not None and not place.absolute().parent.is_dir()):  # OUT brings its own directory
         raise ValueError(f"--key {place} must name a file in a directory that exists.")
+    check_replaced(place, f"--key {place}")
+    check_place(place)  # by a new file, for an earlier one is replaced by one
     if place.exists() and not force:
         raise ValueError(f"--key {place} exists already: --force replaces it.")
     named = f'"format": "{FORMAT}"'.encode()
     check_kind(place, "--key", Kind("key of a disguise", lambda beginning: named in beginning))
+    check_outside(place, "--key")
     return place
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import typer
@@ -20,6 +20,7 @@ from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.language.markdown import one_line, printable
+from constructions.command.stdout import stdout_lent
 from verify.check import Verification
 from verify.samples import BUDGET
 
@@ -85,8 +86,12 @@ class Bars:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Bars]:
-    """Bars on standard error for the time of the block; silent for machines, and where no one looks."""
+def progress(quiet: bool, lends: bool = True) -> Iterator[Bars]:
+    """Bars on standard error for the time of the block; silent for machines, and where no one looks.
+
+    For machines what code of others prints in the block goes to standard error; lends: unless that is the block's own
+    concern.
+    """
     terminal = Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -95,14 +100,16 @@ def progress(quiet: bool) -> Iterator[Bars]:
         _Count(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=terminal, disable=quiet or not terminal.is_terminal, transient=True) as bars:
+    aside = stdout_lent(aside=True) if quiet and lends else nullcontext()
+    bars = Progress(*columns, console=terminal, disable=quiet or not terminal.is_terminal, transient=True)
+    with aside, bars:
         yield Bars(bars)
 
 
 @contextmanager
-def working(name: str, quiet: bool) -> Iterator[Bars]:
+def working(name: str, quiet: bool, lends: bool = True) -> Iterator[Bars]:
     """One pulse for one piece of work, beside which its parts may have bars of their own."""
-    with progress(quiet) as bars, bars.stage(name):
+    with progress(quiet, lends) as bars, bars.stage(name):
         yield bars
 
 

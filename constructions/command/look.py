@@ -60,12 +60,17 @@ def plot(
     picture_path(out, "--out")
     with working("plot", quiet=False):
         from compiler.artifact.load import load
+        from compiler.tracing.truth import beyond
         from constructions.pictures.model_history import model_history
         from constructions.pictures.state_picture import draw_state
 
         built = _compared(directory)
         history = model_history(built.compiled, load(directory), text, block)
         draw_state(history, out, built.construction.title())
+        source = built.compiled.source
+        outside = [] if built.over_numbers else beyond(source.token_language, source.token_alphabet.encode(text))
+    for sentence in outside:
+        console.print(f"outside the promise: {sentence}")
     console.print(f"wrote {out}")
 
 

@@ -1,4 +1,5 @@
-"""What is refused of the files that a run would write: two that are one, and one in place of something else."""
+"""What is refused of the files that a run would write: two that are one, one in place of something else, and one in a
+model's directory."""
 
 from __future__ import annotations
 
@@ -13,10 +14,13 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
 
-from constructions.command.requests import file_path
+from compiler.artifact.files import CONFIG, MANIFEST, is_harmless
+from compiler.artifact.place import check_place
+from compiler.artifact.plain_files import check_replaced
 
 _BEGINNING = 1 << 16  # bytes that tell what a file is
 _PICTURES = (".png", ".pdf", ".svg")
+_WEIGHTS = (".safetensors", ".bin", ".onnx", ".npz")
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,41 @@ JUNIT = Kind("JUnit report", _beginning(rb"(<\?xml[^>]*>\s*)?<testsuites?[\s>/]"
 LATEX = Kind("LaTeX table", _beginning(rb"(%.*\n)*\\begin\{table\}"))
 MARKDOWN = Kind("Markdown page", _beginning(rb"# \S"))
 PICTURE = Kind("picture", re.compile(rb"\x89PNG|%PDF-|(<\?xml[^>]*>\s*(<!DOCTYPE svg[^>]*>\s*)?)?<svg\s").match)
+
+
+def file_path(path: Path, option: str) -> Path:
+    """The path, where a file can be written there; ValueError in one sentence otherwise."""
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a directory, and a file is needed.")
+    check_replaced(path, f"{option} {path}")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ValueError(f"{option} {path} may not be written.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no directory {path.parent}.")
+    if not path.exists():
+        check_place(path)
+    check_outside(path, option)
+    return path
+
+
+def check_outside(path: Path, option: str) -> None:
+    """ValueError where the path, through links as well, lies in a model's directory and is nothing that `verify` lets
+    stand there, such as a picture: programs that load the model might read it.
+    """
+    for place in (Path(os.path.abspath(path)), Path(os.path.realpath(path))):
+        for inner, outer in zip((place, *place.parents), place.parents, strict=False):
+            if not is_harmless(inner.name) and _holds_a_model(outer):
+                raise ValueError(f"{option} {path} lies in {outer}, which would hold a file that is none of its own.")
+
+
+def _holds_a_model(directory: Path) -> bool:
+    """Whether these are the files of a checkpoint or an export of ours, or of any model."""
+    try:
+        names = set(os.listdir(directory))
+    except OSError:
+        return False
+    weights = any(name.endswith(_WEIGHTS) for name in names)
+    return MANIFEST in names or (weights and not names.isdisjoint((CONFIG, "export.json")))
 
 
 def text_path(path: Path, option: str, kind: Kind) -> Path:

@@ -16,11 +16,12 @@ import typer
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import file_hash, is_disguised
 from compiler.artifact.plain_files import check_replaced, write_whole
-from constructions.command.certificates import CertificateFile, certify, line
+from constructions.command.certificates import CertificateFile, certify, check_place_of, line
 from constructions.command.disguising import KeyFile
 from constructions.command.display import say, working
 from constructions.command.numbers import over_numbers
 from constructions.command.options import Json
+from constructions.command.outputs import check_apart
 from constructions.command.reporting import strict_json
 
 PROOF = "proof.json"
@@ -41,7 +42,10 @@ def prove(
     as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
-    check_replaced(directory / PROOF, str(directory / PROOF))  # before the search, which may take long
+    check_replaced(directory / PROOF, str(directory / PROOF))  # all before the search, which may take long
+    if certificate is not None:
+        check_place_of(certificate)
+        check_apart({"--certificate": certificate, "the record": directory / PROOF})
     with working("prove", quiet=as_json):
         accepted, verdict, lines = _proved(directory, key)
         if certificate is not None:

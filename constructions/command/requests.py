@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compiler.artifact.place import check_place
-from compiler.artifact.plain_files import check_replaced
+from constructions.command.outputs import check_outside
 
 if TYPE_CHECKING:
     from constructions.construction import Construction
@@ -18,11 +17,12 @@ MOST_EXHAUSTIVE = 10_000_000
 
 def directory(text: str) -> Path:
     """The path of a directory to write, where that can be done; ValueError for an empty one, which Path would take for
-    the present one, and CheckpointError for a place that takes nothing.
+    the present one, or one in a model's directory, and CheckpointError for a place that takes nothing.
     """
     if not text.strip():
         raise ValueError("--out is empty, and a checkpoint needs a directory of its own, such as --out out/mine")
     check_place(Path(text))
+    check_outside(Path(text), "--out")
     return Path(text)
 
 
@@ -77,17 +77,3 @@ def check_exhaustive(construction: Construction, mode: str, most: int = MOST_EXH
 def _digits(number: int) -> int:
     """How many decimal digits, within one, without writing them all out."""
     return int((number.bit_length() - 1) * 0.30103) + 1
-
-
-def file_path(path: Path, option: str) -> Path:
-    """The path, where a file can be written there; ValueError in one sentence otherwise."""
-    if path.is_dir():
-        raise ValueError(f"{option} {path} is a directory, and a file is needed.")
-    check_replaced(path, f"{option} {path}")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise ValueError(f"{option} {path} may not be written.")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option} {path}: there is no directory {path.parent}.")
-    if not path.exists():
-        check_place(path)
-    return path

@@ -16,8 +16,9 @@ from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
-from constructions.command.outputs import check_apart
+from constructions.command.outputs import check_apart, check_outside, file_path
 from constructions.command.reporting import strict_json, table_of
+from constructions.command.stdout import stdout_lent
 
 if TYPE_CHECKING:
     from constructions.scoring.problem import Problem
@@ -78,7 +79,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Hold methods of interpretability to what a model is known to compute: its components and its variables."""
-    with working("score", quiet=as_json):
+    with working("score", quiet=as_json, lends=False), stdout_lent(aside=as_json, for_good=True) as own:
         from compiler.disguise.key import read_key
         from constructions.scoring.build import problem_of
         from constructions.scoring.methods.named import Named
@@ -89,7 +90,8 @@ def score(
         rows = [{"method": one.name} | asdict(one.score(problem)) for one in methods]
     if as_json:
         held = {"scored": problem.asked, "variables": dict(problem.equal), "left_out": dict(problem.left_out)}
-        say(strict_json({"directory": str(directory), "kind": problem.kind, "seed": seed, **held, "scores": rows}))
+        report = {"directory": str(directory), "kind": problem.kind, "seed": seed, **held, "scores": rows}
+        (own or say)(strict_json(report))
         return
     shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
     console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))
@@ -130,8 +132,10 @@ def score_table(
     seed: Seed = 0,
 ) -> None:
     """Regenerate the table of docs/scores.md: every method on circuits, disguises and twins."""
-    requests.file_path(keep, "--keep")  # both refused now, not behind the runs
+    check_outside(place / "last-name-twin", "PLACE")  # as any model
+    file_path(keep, "--keep")  # both refused now, not behind the runs
     if page is not None:
+        file_path(page, "--page")
         text_of(page)
         check_apart({"--keep": keep, "--page": page})
     with progress(quiet=False) as bars:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from constructions.command.display import Bars, say
+from constructions.command.outputs import check_outside
 
 if TYPE_CHECKING:
     from constructions.checkpoints.saved import Finding
@@ -32,12 +33,18 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Where:
-    """Who does the work, and where it is kept. quiet: whether nobody is told of the dashboard."""
+    """Who does the work, and where it is kept; ValueError for a table in a model's directory. quiet: whether nobody is
+    told of the dashboard.
+    """
 
     workers: int | None
     scheduler: str | None
     table: Path | None = None
     quiet: bool = False
+
+    def __post_init__(self) -> None:
+        if self.table is not None:
+            check_outside(self.table, "--table")
 
     @property
     def asked(self) -> bool:

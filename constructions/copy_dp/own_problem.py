@@ -57,8 +57,10 @@ class OwnLocal(Own, Recurrence):
 def own_of(what: str) -> tuple[type[OwnProblem | OwnLocal | OwnLocalOnLetters], DPProblem | LocalProblem]:
     """(its construction, the problem) of FILE.py:NAME; ValueError in one sentence where it is none."""
     from constructions.command.show import value_of
+    from constructions.command.stdout import stdout_lent
 
-    found = value_of(what)
+    with stdout_lent(aside=True):  # before options are read, so with --json or without
+        found = value_of(what)
     if isinstance(found, DPProblem):
         return OwnProblem, found
     if isinstance(found, LocalProblem):

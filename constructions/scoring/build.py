@@ -133,6 +133,7 @@ def _problem(
     )
     tokens = torch.from_numpy(ids)
     scale = scales(model, sites, tokens)
+    labels = {v: torch.from_numpy(truth.values(v, ids)) for v in sites}
     given = Given(
         model=model,
         ids=tokens,
@@ -140,8 +141,9 @@ def _problem(
         nodes=nodes,
         site=sites,
         scale=scale,
-        labels={v: torch.from_numpy(truth.values(v, ids)) for v in sites},
+        labels=labels,
         pairs={v: truth.pairs(v, ids, other) for v in sites},
+        size={v: max(len(places[v][0]), labels[v].shape[-1]) for v in sites},
         seed=seed,
         edges=edges,
     )

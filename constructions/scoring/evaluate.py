@@ -25,7 +25,8 @@ class Score:
     stay right when all but as many best-ranked components as are used have their mean; of components that tie all are
     kept or none. interchange: answers that are the circuit's when the variable is exchanged, on pairs and at positions
     where the exchange changes the answer. matched: mean |correlation| of each number of a variable with the feature
-    that is matched to it. answers: how many answers interchange counts. edges: as area, of edges.
+    that is matched to it; undefined where none varies. Both count by `_share_of_size`. answers: how many answers
+    interchange counts. edges: as area, of edges.
     """
 
     area: float | None = None
@@ -49,10 +50,13 @@ def score(problem: Problem, found: Found) -> Score:
         edges = _area(problem.edges_used, found.edges)
     if found.variables is not None:
         given = {name: _checked(problem, name, found.variables) for name in problem.held}
-        rights = [_interchanged(problem, name, one) for name, one in given.items()]
+        share = {name: _share_of_size(problem, name, one) for name, one in given.items()}
+        rights = [share[name] * _interchanged(problem, name, one) for name, one in given.items()]
         count = sum(len(r) for r in rights)
         interchange = float(np.concatenate(rights).mean()) if count else None
-        matched = float(np.mean([_matched(problem, name, one) for name, one in given.items()]))
+        sizes = {name: _matched(problem, name, one) for name, one in given.items()}
+        defined = [share[name] * size for name, size in sizes.items() if size is not None]
+        matched = float(np.mean(defined)) if defined else None
     return Score(area, faithful, interchange, matched, count, edges)
 
 
@@ -84,6 +88,13 @@ def _checked(problem: Problem, name: str, variables: Mapping[str, Featurizer]) -
     if not (_is_real(read) and _is_real(write)):
         raise ValueError(f"a method gave a featurizer for {name!r} that is not of finite real numbers.")
     return Featurizer(read.double(), write.double())  # with no way of its own to exchange
+
+
+def _share_of_size(problem: Problem, name: str, featurizer: Featurizer) -> float:
+    """1, or of more directions than the variable stands on the share that can be its own: who names the whole stream
+    has found nothing, although an exchange of all of it is one of the variable as well.
+    """
+    return min(1.0, problem.given.size[name] / max(1, len(featurizer.read)))
 
 
 def _area(used: list[np.ndarray], found: list[np.ndarray]) -> float | None:
@@ -154,18 +165,20 @@ def exchanged_answers(problem: Problem, name: str, featurizer: Featurizer, pairs
     return logits.argmax(-1).numpy()
 
 
-def _matched(problem: Problem, name: str, featurizer: Featurizer) -> float:
+def _matched(problem: Problem, name: str, featurizer: Featurizer) -> float | None:
     """Each number of the variable that varies is matched to one feature, so that the sum of |correlations| is
-    greatest."""
+    greatest; None where none varies."""
     given, pairs = problem.given, problem.held[name]
     site: Site = given.site[name]
     values = given.scale[name].of_values(site.read(given.model, torch.from_numpy(pairs.base)))
     features = (values @ _scaled_rows(featurizer.read).T).flatten(0, 1).numpy()
     labels = problem.held_labels[name].flatten(0, 1).double().numpy()
     labels = labels[:, labels.std(axis=0) > 0]
+    if not labels.shape[1]:
+        return None
     size = np.minimum(np.abs(_correlations(labels, features)), 1.0)  # which rounding exceeds
     rows, columns = linear_sum_assignment(-size)
-    return float(size[rows, columns].sum() / max(1, labels.shape[1]))
+    return float(size[rows, columns].sum() / labels.shape[1])
 
 
 def _scaled_rows(read: torch.Tensor) -> torch.Tensor:

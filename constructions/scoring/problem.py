@@ -55,8 +55,8 @@ class Given:
     ids, answers: (n, time), -100 where nobody asks, or no letter alone is right. nodes: sites whose coordinates are
     ranked. site: for each variable where its subspace is sought, and scale: how that site's coordinates are measured.
     labels: for each variable (n, time, width) values on `ids`. pairs: for each variable interchanges with the answers
-    that they should give. seed: for all that the method draws. edges: what edges are ranked; none where a compiled
-    model has one block.
+    that they should give. size: on how many directions each variable stands. seed: for all that the method draws.
+    edges: what edges are ranked; none where a compiled model has one block.
     """
 
     model: Any
@@ -67,6 +67,7 @@ class Given:
     scale: Mapping[str, Scale]
     labels: Mapping[str, torch.Tensor]
     pairs: Mapping[str, Pairs]
+    size: Mapping[str, int]
     seed: int
     edges: tuple[Edges, ...] = ()
 

@@ -67,7 +67,7 @@ def directories(place: Path, seed: int, steps: int) -> Iterator[tuple[str, str, 
     for name in CIRCUITS:
         hidden, key = place / f"{name}-disguised", place / f"{name}.key.json"
         if not key.exists():
-            key.write_text(disguise_checkpoint(plain(place, name), hidden, 3, seed + 1).key.text(), "utf-8")
+            disguise_checkpoint(plain(place, name), hidden, 3, seed + 1, key_file=key)
         yield name, "plain", plain(place, name), None
         yield name, "disguised", hidden, read_key(key)
         yield name, "twin", twin_of(place, name, seed, steps), None

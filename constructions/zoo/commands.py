@@ -11,6 +11,7 @@ from rich.text import Text
 from constructions.command import display
 from constructions.command.display import BOLD, console
 from constructions.command.options import Json, Scheduler, Seed, Workers
+from constructions.command.outputs import check_outside
 from constructions.command.reporting import strict_json, table_of
 from constructions.command.sharding import Where
 
@@ -76,6 +77,7 @@ def build(
     from constructions.zoo.collection import chosen
     from constructions.zoo.measured import total
 
+    check_outside(out / "toggle-32", "--out")  # as any circuit
     entries, where, mixer = chosen(names or [], everything), Where(workers, scheduler, quiet=as_json), arch or ""
     out.mkdir(parents=True, exist_ok=True)
     with display.progress(quiet=as_json) as bars:
@@ -125,6 +127,8 @@ def data(
     from constructions.zoo.parquet import write_data
 
     entries, written = chosen(names or [], everything), []
+    for entry in entries:
+        check_outside(out / entry.name / "train.parquet", "--out")
     with display.progress(quiet=as_json) as bars:
         advance = bars("circuits", len(entries))
         for entry in entries:

@@ -102,6 +102,9 @@ def test_breaks_that_no_number_of_bases_tells_apart_are_refused(capsys: pytest.C
 
 def test_plot_and_sensitivity_of_a_checkpoint(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:  # noqa: F811
     assert run("plot", str(checkpoint), "--input", "k0 v1 k2 v5 k0", "--out", str(tmp_path / "s.png")) == 0
+    assert "outside the promise" not in capsys.readouterr().out
+    assert run("plot", str(checkpoint), "--input", "v1 v1", "--out", str(tmp_path / "s.png")) == 0
+    assert "outside the promise: the input is none of the promised: " in capsys.readouterr().out
     capsys.readouterr()
     assert run("sensitivity", str(checkpoint), "--input", "k0 v1 k0") == 0
     assert "block 1, channel recalled[0], column 0" in capsys.readouterr().out

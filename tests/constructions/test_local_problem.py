@@ -124,7 +124,9 @@ def test_local_problems_over_letters_that_do_not_fit(changed: dict, reason: str)
 
 @pytest.mark.parametrize(
     ("terms", "said"),
-    [(3, "3 letters"), (range(3, 4), "3 letters"), (range(1, 2), "1 letter"), (range(1, 4), "1 to 3 letters")],
+    [(3, "3 letters"), (range(3, 4), "3 letters"), (range(1, 2), "1 letter"), (range(1, 4), "1 to 3 letters")]
+    + [(range(4, 0, -2), "2 or 4 letters"), (range(1, 8, 3), "1, 4 or 7 letters")]
+    + [(range(7, 20, 3), "7, 10, … 19 letters"), (range(3, 0, -1), "1 to 3 letters"), (range(2, 4), "2 to 3 letters")],
 )
 def test_the_lengths_of_words_are_said_once(terms: int | range, said: str):
     loot = replace(named_on_the_page("LOOT"), terms=terms)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from matplotlib.figure import Figure
@@ -13,11 +14,26 @@ from typer.testing import CliRunner
 
 from conformance.junit import junit
 from constructions.command import outputs
-from constructions.command.cli import app
+from constructions.command.cli import app, command_line
 from constructions.experiments.table_files import csv_text, latex_text
 from constructions.pictures.page import save
 
 ROOT = Path(__file__).parents[2]
+INPUTS = {"--weights", "--data", "--file", "--original", "--tokens", "--checkpoint-dir", "--key", "directory", "host"}
+GIVEN = {  # what a command needs beside the output, if it is to come to refuse that
+    ("verify", "--table"): ("model",),
+    ("plot", "--out"): ("model", "--input", "a"),
+    ("graph", "--out"): ("model",),
+    ("sensitivity", "--plot"): ("model", "--input", "a"),
+    ("prove", "--certificate"): ("model",),
+    ("report", "--out"): ("model",),
+    ("disguise", "--key"): ("model", "--out", "hidden"),
+    ("score-table", "place"): ("--keep", "kept"),
+    ("score-table", "--keep"): ("models",),
+    ("score-table", "--page"): ("models", "--keep", "kept"),
+    ("conformance", "--junit"): ("--kernel", "k.py:f"),
+    ("zoo", "data", "--out"): ("toggle-32",),
+}
 TWO = [
     ("reproduce", "table-a3", "--keep", "{}", "--page", "{}"),
     ("reproduce", "table-a3", "--csv", "{}", "--latex", "{}"),
@@ -31,6 +47,12 @@ TWO = [
     ("disguise", "plain", "--out", "{}", "--key", "{}"),
     ("conformance", "--kernel", "k.py:f", "--out", "{}", "--junit", "{}"),
 ]
+FILLED = {  # directories that others are put into: of these, as well
+    ("zoo", "build", "--out"): "toggle-32",
+    ("zoo", "data", "--out"): "toggle-32/train.parquet",
+    ("conformance", "--out"): "models",
+    ("score-table", "place"): "last-name-twin",
+}
 
 
 @pytest.fixture
@@ -45,7 +67,9 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(f"constructions.{place}", work)
 
     def said(*arguments: str) -> str:
-        done = CliRunner().invoke(app, arguments)
+        done = CliRunner().invoke(app, arguments, env={"COLUMNS": "400"})
+        if isinstance(done.exception, SystemExit) and done.exit_code == 2:  # by the option's own parser
+            return " ".join(done.output.split())
         assert isinstance(done.exception, ValueError), done.exception
         return str(done.exception)
 
@@ -88,6 +112,92 @@ def test_no_output_goes_where_the_standard_output_goes(tmp_path: Path, monkeypat
         outputs.check_apart({"--csv": tmp_path / "other"})
         with pytest.raises(ValueError, match="said and the standard output are one file"):
             outputs.check_apart({"--csv": tmp_path / "said"})
+
+
+def commands(found: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command of the application, by its name."""
+    if not hasattr(found, "commands"):
+        yield names, found
+        return
+    for name, each in found.commands.items():
+        yield from commands(each, (*names, name))
+
+
+def paths() -> Iterator[tuple[str, ...]]:
+    """(command, option) of every path that a command takes."""
+    for names, command in commands(command_line()):
+        for one in command.params:
+            if "Path" in str(getattr(getattr(one, "type_descriptor", None), "annotation", "")):
+                yield (*names, one.opts[0] if one.opts else one.name)
+
+
+OUTPUTS = [found for found in paths() if found[-1] not in INPUTS and found != ("automaton", "--table")]
+OUTPUTS += [("disguise", "--key")]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """What is told from its names to be somebody's model."""
+    model = tmp_path / "model"
+    (model / "below").mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (model / name).write_text("{}")
+    return model
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=" ".join)
+def test_no_command_writes_into_a_model(output, refused, model: Path) -> None:
+    """It would hold what is none of its own, and `verify` would refuse it."""
+    (*names, option), before = output, sorted(model.rglob("*"))
+    given = GIVEN.get(output, ("table-a3", "--keep", "kept") if names == ["reproduce"] else ())
+    place = "model/below/new.png" if option == "--plot" or names[0] in ("plot", "graph") else "model/new"
+    said = refused(*names, *given, *(() if option == "place" else (option,)), place)
+    filled = FILLED.get(output, "")
+    assert f"{Path(place, filled)} lies in {model}, which would hold" in said, said
+    assert sorted(model.rglob("*")) == before
+    if filled:
+        said = refused(*names, *given, *(() if option == "place" else (option,)), "model")
+        assert f"model/{filled} lies in {model}, which would hold" in said, said
+
+
+def test_what_verify_lets_stand_in_a_model_is_written_there(refused, model: Path, monkeypatch) -> None:
+    for name in ("state.png", "circuit.svg", "notes.txt", "README.md"):
+        outputs.check_outside(model / name, "--out")
+    for link, told in (("sideways", "below/new"), ("up", "../model/new")):
+        (model.parent / link).symlink_to(model / told)
+        with pytest.raises(ValueError, match=f"--out .*{link} lies in .*model, which would hold"):
+            outputs.check_outside(model.parent / link, "--out")
+    monkeypatch.chdir(model)
+    with pytest.raises(ValueError, match="--out new lies in"):
+        outputs.check_outside(Path("new"), "--out")
+    (model / "model.safetensors").unlink()
+    outputs.check_outside(model / "new", "--out")  # a config.json alone may be anybody's
+    (model / "construction.json").write_text("{}")
+    with pytest.raises(ValueError, match="--out .*new lies in"):
+        outputs.check_outside(model / "new", "--out")
+
+
+def test_a_certificate_is_not_the_record_of_the_proof(refused, model: Path) -> None:
+    (model.parent / "to-record").symlink_to(model / "proof.json")
+    for name in ("model/proof.json", "model/below/../proof.json", "to-record"):
+        said = refused("prove", "model", "--certificate", name)
+        assert "and the record model/proof.json are one file" in said or "leads nowhere" in said
+    assert not (model / "proof.json").exists()
+
+
+@pytest.mark.parametrize("command", [("plot", "other", "--input", "a"), ("graph", "other")], ids=" ".join)
+def test_a_picture_through_a_link_destroys_no_other_file(command, refused, model: Path) -> None:
+    (model.parent / "page.html").write_text("<!doctype html>")
+    for name, told in (("config.svg", "model/config.json"), ("page.svg", "page.html")):
+        (model.parent / name).symlink_to(told)
+        said = refused(*command, "--out", name)
+        assert f"{name} is there already, and no picture" in said or f"{name} lies in" in said
+    assert (model / "config.json").read_text() == "{}" and (model.parent / "page.html").read_text() == "<!doctype html>"
+
+
+def test_a_link_that_leads_nowhere_is_refused_before_the_work(refused, tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("nowhere")
+    assert "out is a link that leads nowhere" in refused("disguise", "plain", "--out", "out")
 
 
 HEADS, ROWS = ["model", "said, and of whom"], [["a", 'it is "so",\nso'], ["b", "c"]]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -56,6 +57,21 @@ def test_from_a_file_to_a_checkpoint_that_writes(file: Path, tmp_path: Path):
     assert generate(out, "b a c b ;") == "1 1 3 2 ."
     assert "cheapest-path" in (tmp_path / "out" / "README.md").read_text("utf-8"), "the card"
     assert CliRunner().invoke(app, ["verify", out, "--samples", "5", "--json"]).exit_code == 0
+
+
+def test_an_oracle_that_answers_otherwise_at_another_call_is_told(file: Path, tmp_path: Path, monkeypatch):
+    """It was right whenever the model was asked, and another when the chain that was written is compared."""
+    file.write_text(OWN.replace("+ tolls[0],\n)", "+ tolls[0] + LATER,\n)") + "LATER = 0\n")
+    generations = artifact.generations
+
+    def later(*given):
+        monkeypatch.setattr(sys.modules["own_file_own"], "LATER", 1)
+        return generations(*given)
+
+    monkeypatch.setattr(artifact, "generations", later)
+    told = CliRunner().invoke(app, ["dp", f"{file}:GRID", "--out", str(tmp_path / "out"), "--json"])
+    assert told.exit_code == 1
+    assert "written by step: after '" in told.stderr and "answers otherwise at another call" in told.stderr
 
 
 def test_its_memories_are_kept_in_two_digits_where_the_state_must_be_small(file: Path, tmp_path: Path):

@@ -24,6 +24,17 @@ def test_a_range_of_one_length_is_said_as_one(lengths: range, said: str):
     assert own.solver().describe() == f"sums, tables of at most {cells}"
 
 
+@pytest.mark.parametrize(
+    ("lengths", "said"),
+    [(range(1, 8, 3), "1, 4 or 7"), (range(5, 0, -2), "1, 3 or 5"), (range(2, 30, 9), "2, 11, 20 or 29")],
+)
+def test_a_promise_names_no_length_that_it_does_not_have(lengths: range, said: str):
+    language = varying(inputs=(lengths,)).language()
+    assert language.description.startswith(f"inputs of {said} letters, and")
+    asked = lambda n: language.alphabet.encode(" ".join([*n * "a", ";"]))
+    assert [n for n in range(1, 40) if language.accepts(asked(n))] == sorted(lengths)
+
+
 def changes(one: str, other: str) -> int:
     """The least number of letters put in, dropped or changed, by trying all first steps."""
 

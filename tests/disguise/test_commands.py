@@ -12,10 +12,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from compiler import CheckpointError, load
+from compiler.artifact import place as artifact_place
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import file_hash, is_disguised, text_hash
 from compiler.disguise.errors import DisguiseError
+from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
 from tests.spread import some
 
@@ -154,6 +156,77 @@ def test_refusals_in_one_sentence_and_nothing_written(place, tmp_path):
         assert not out.exists() and not (tmp_path / "out.key.json").exists(), sentence
     with pytest.raises(CheckpointError, match="undisguise"):
         load(other)
+
+
+@pytest.fixture
+def earlier(place, tmp_path) -> tuple[Path, Path]:
+    """A disguise and its key, which may be replaced."""
+    out = Path(shutil.copytree(place / "mamba-other", tmp_path / "out"))
+    return out, Path(shutil.copy(key(place, "mamba"), tmp_path / "out.key.json"))
+
+
+def fits(out: Path, kept: Path) -> bool:
+    return read_key(kept).weights == file_hash(out / "model.safetensors")
+
+
+NO_KEYS = ["/dev/null", "/proc/none.json", "{}/" + 250 * "k", "{}/there/is/none.json", "{}/nowhere"]
+
+
+@pytest.mark.parametrize("kept", NO_KEYS, ids=lambda kept: kept[:20])
+def test_where_no_key_can_be_written_nothing_is_disguised(kept, place, tmp_path, monkeypatch):
+    (tmp_path / "nowhere").symlink_to("else")
+    monkeypatch.setattr("constructions.checkpoints.disguised.disguise_checkpoint", None)  # is not come to
+    for out in (tmp_path / "out", tmp_path / "new" / "out"):
+        with pytest.raises((ValueError, CheckpointError), match=str(Path(kept.format(tmp_path)))):
+            run("disguise", place / "mamba", "--out", out, "--key", kept.format(tmp_path), "--force")
+    long = tmp_path / "new" / (235 * "d")
+    with pytest.raises(CheckpointError, match="key.json cannot be made, for .* takes no new files: file name too long"):
+        run("disguise", place / "mamba", "--out", long)
+    assert [path.name for path in tmp_path.iterdir()] == ["nowhere"]
+
+
+def disguised_again(place: Path, out: Path) -> int:
+    return run("disguise", place / "mamba", "--out", out, "--seed", 2, "--samples", 5, "--no-certify", "--force")
+
+
+def test_the_key_stands_before_the_weights(place, earlier, monkeypatch):
+    """And that of the earlier weights comes back where the new ones do not come."""
+    out, kept = earlier
+    seen, moved = [], artifact_place._move_in
+
+    def fails(new: Path, target: Path) -> None:
+        there = target.exists() and fits(target, kept)
+        seen.append(
+            (fits(new, target.with_name(f"{target.name}.key.json")), there, len(list(out.parent.glob(".*.retired"))))
+        )
+        raise RuntimeError("stopped")
+
+    def ends_late(new: Path, target: Path) -> None:
+        moved(new, target)
+        raise RuntimeError("stopped")
+
+    monkeypatch.setattr(artifact_place, "_move_in", fails)
+    with pytest.raises(RuntimeError, match="stopped"):
+        disguised_again(place, out)
+    assert seen == [(True, False, 1)] and fits(out, kept) and kept.read_bytes() == key(place, "mamba").read_bytes()
+    with pytest.raises(RuntimeError, match="stopped"):
+        disguised_again(place, out.with_name("other"))
+    monkeypatch.setattr(artifact_place, "_move_in", ends_late)
+    with pytest.raises(RuntimeError, match="stopped"):
+        disguised_again(place, out)
+    assert fits(out, kept) and kept.read_bytes() != key(place, "mamba").read_bytes()
+    assert sorted(path.name for path in out.parent.iterdir()) == ["out", "out.key.json"]
+
+
+def test_a_key_that_is_not_written_leaves_the_earlier_pair(place, earlier, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "key")
+
+    monkeypatch.setattr("compiler.artifact.plain_files.write_whole", full)
+    for out in (earlier[0], earlier[0].with_name("other")):
+        with pytest.raises(OSError, match="No space left"):
+            disguised_again(place, out)
+    assert fits(*earlier) and sorted(path.name for path in earlier[0].parent.iterdir()) == ["out", "out.key.json"]
 
 
 def retold(directory: Path, change) -> None:

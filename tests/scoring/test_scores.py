@@ -14,7 +14,18 @@ import pytest
 import torch
 from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
-from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, compile, readout_integer
+from compiler import (
+    Alphabet,
+    CheckpointError,
+    Circuit,
+    InputLanguage,
+    Tokens,
+    compile,
+    count,
+    emit,
+    present,
+    readout_integer,
+)
 from compiler.artifact.manifest import file_hash
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
@@ -122,10 +133,48 @@ def test_a_featurizer_may_be_of_any_real_kind_and_scale(kind, place):
     one = problem(place, "plain")
     whole = {name: torch.eye(site.width, dtype=kind) for name, site in one.given.site.items()}
     plain = score(one, Found(variables={name: Featurizer(eye, eye) for name, eye in whole.items()}))
-    assert plain.interchange == 1 and 0.99 < plain.matched <= 1
+    share = one.given.size["last_name"] / one.given.site["last_name"].width  # of what is named
+    assert plain.interchange == share < 0.2 and 0.99 * share < plain.matched <= share
     large = {name: Featurizer(2.0**700 * eye.double(), 2.0**-700 * eye.double()) for name, eye in whole.items()}
     assert score(one, Found(variables=large)) == plain
     assert score(one, found_by(ORACLE, one)).matched <= 1
+
+
+def beside(found: Featurizer, more: torch.Tensor) -> Featurizer:
+    """The same subspace, with more rows, which nothing is exchanged with."""
+    return Featurizer(torch.cat([found.read, more]), torch.cat([found.write, 0 * more.T], dim=1))
+
+
+@pytest.mark.parametrize("kind", ["plain", "hidden"])
+def test_who_names_more_than_is_there_has_not_found_it(kind, place):
+    """The whole stream exchanges the variable as well, and of very many rows one goes with it by chance."""
+    one = problem(place, kind)
+    (name, site), truth = *one.given.site.items(), one.oracle["last_name"]
+    size, noise = len(truth.read), np.random.default_rng(0)
+    assert one.given.size == {name: size} and size < site.width
+    right, whole = (score(one, found_by(method, one)) for method in (ORACLE, "whole-stream"))
+    assert right.interchange == 1 and whole.interchange == size / site.width
+    rows = lambda count: torch.from_numpy(noise.normal(size=(count, site.width)))
+    many = score(one, Found(variables={name: Featurizer(rows(5000), 0 * rows(5000).T)}))
+    assert many.matched < 0.01 and many.interchange == 0
+    twice = score(one, Found(variables={name: beside(truth, rows(size))}))
+    assert twice.interchange == 0.5 and twice.matched == pytest.approx(0.5, abs=0.01)
+    fewer = score(one, Found(variables={name: Featurizer(truth.read[:1], truth.write[:, :1])}))
+    assert fewer.matched == pytest.approx(1 / size) and score(one, found_by("das", one)).matched > many.matched
+
+
+def test_a_variable_that_never_varies_is_not_matched(tmp_path):
+    """No number of it correlates with anything, so there is nothing that could be 0."""
+    letters = Tokens(LETTERS)
+    never = present(letters.is_in("."))  # which the language does not have
+    since = count(letters.is_in("a"), reset=letters.is_in("b"))
+    cases = [(never, "8"), *((since >= n, str(n)) for n in range(7, 0, -1))]
+    language = InputLanguage.of(LETTERS, "any", [("any", "any", ("a", "b"))], 8, "strings of a and b")
+    compile(Circuit("guarded", emit(LETTERS, *cases, otherwise="0"), language)).save(tmp_path / "made")
+    one = problem_of(tmp_path / "made")
+    assert len(one.oracle) == 2 and score(one, found_by(ORACLE, one)).matched == pytest.approx(1)
+    held = {name: labels[:, :, :0] for name, labels in one.held_labels.items()}
+    assert score(replace(one, held_labels=held), found_by(ORACLE, one)).matched is None
 
 
 def test_components_that_have_no_order_are_refused(place):

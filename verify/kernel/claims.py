@@ -21,9 +21,9 @@ Numbers are naturals (a cut may be below 0), or reduced fractions "a/b".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from verify.kernel.cases import Apart, Cases, Grid, Parts
@@ -106,16 +106,15 @@ def path_of(entry: Any) -> list[tuple[int, int]]:
     return [(natural(i), natural(a)) for i, a in (entries(step, 2) for step in entries(entry))]
 
 
-def make_fact(terms: Terms, number: int, claim: Any, subjects: Sequence[Poly]) -> Ranged:
-    """The fact of a claim on a polynomial, which is known from then on."""
+def make_fact(terms: Terms, number: int, claim: Any, named: Callable[[], Mapping[str, Poly]]) -> Ranged:
+    """The fact of a claim on a polynomial, which is known from then on. named: those that are needed here."""
     if not entries(claim):
         raise Unproved("it is empty")
     kind, *rest = claim
     if kind in ("cut", "follow", "apart"):
-        named = {short(terms.name(q)): q for q in (p.primitive[1] for p in subjects if not p.constant)}
-        if not rest or type(rest[0]) is not str or rest[0] not in named:
+        if not rest or type(rest[0]) is not str or rest[0] not in named():
             raise Unproved(f"{rest[:1]!r:.40} names no polynomial that is needed here")
-        p = named[rest[0]]
+        p = named()[rest[0]]
         return _known(terms.ranged, p.key, ranged(number, p, cases_of(terms, [kind, *rest[1:]])))
     if kind == "total":
         name, rows, parts, potential = entries(rest, 4)
@@ -148,7 +147,7 @@ class Ledger:
         self, place: str, subjects: Sequence[Poly], check: Callable[[], Any], make: Callable | None = None
     ) -> Any:
         """What `check` returns once it holds. make: (number, claim) to a fact, of the rule that only this place has."""
-        of_claim = make or (lambda number, claim: make_fact(self.terms, number, claim, subjects))
+        of_claim = make or self._make(subjects)
         while True:
             try:
                 return check()
@@ -157,6 +156,13 @@ class Ledger:
                 if claim is None:
                     raise
                 self._add(claim, of_claim, f"where {reason}")
+
+    def _make(self, subjects: Sequence[Poly]) -> Callable[[int, Any], Ranged]:
+        """Makes the fact of a claim on one of these; a place may need thousands, whose names are formed once."""
+        named = cache(
+            lambda: {short(self.terms.name(p.primitive[1])): p.primitive[1] for p in subjects if not p.constant}
+        )
+        return lambda number, claim: make_fact(self.terms, number, claim, named)
 
     def _add(self, claim: Any, make: Callable[[int, Any], Fact], where: str) -> None:
         self.claims.append(claim)
@@ -180,10 +186,11 @@ class Ledger:
         behind its kind, so many) to the fact.
         """
         found: list[Known] = []
+        of_subjects = self._make(subjects)
 
         def of_claim(number: int, claim: Any) -> Fact:
             if entries(claim)[:1] != [kind]:
-                return make_fact(self.terms, number, claim, subjects)
+                return of_subjects(number, claim)
             if found:
                 raise Unproved(f"{place} needs one claim of the kind {kind!r}")
             found.append(make(number, *entries(claim, 1 + count)[1:]))

@@ -13,12 +13,17 @@ from verify.kernel.terms import Poly, Terms
 Array = np.ndarray
 
 
+def one_of(terms: Terms, ids: Array) -> Poly:
+    """1 at each of these letters, else 0."""
+    return terms.of_letter(np.isin(np.arange(terms.language.tokens), ids).astype(np.int64))
+
+
 def letter_classes(terms: Terms, atoms: Sequence[int], letters: Array) -> Array:
     """(tables, classes): the columns of numbers that these letters (mask) have in the tables, each once."""
     asked = (*atoms, letters.tobytes())
     if asked not in terms.classes:
-        tables = [terms.atoms[a].table[letters] for a in atoms]
-        terms.classes[asked] = np.stack(tables)[:, kinds(tables)[0]]
+        first = np.flatnonzero(letters)[kinds([terms.atoms[a].table[letters] for a in atoms])[0]]
+        terms.classes[asked] = np.stack([terms.atoms[a].table[first] for a in atoms])
     return terms.classes[asked]
 
 
@@ -44,14 +49,15 @@ def on_letters(terms: Terms, p: Poly, now: Array, before: Array) -> Array:
     return total
 
 
-def kinds_of(terms: Terms, polys: Iterable[Poly], letters: Array) -> tuple[Array, Array]:
-    """(one letter of each kind, the kind of each letter): no table of these functions tells letters of a kind apart."""
-    tables = [terms.atoms[a].table for a in set().union(*(_read(terms, p) for p in polys)) if terms.atoms[a].table.size]
-    first, kind = kinds([t[letters] for t in tables])
+def kinds_before(terms: Terms, polys: Iterable[Poly], letters: Array) -> tuple[Array, Array]:
+    """(one letter of each kind, the kind of each letter): as the letter before, those of a kind are not told apart by
+    these functions."""
+    first, kind = kinds([terms.atoms[a].table[letters] for a in set().union({0}, *(_before(terms, p) for p in polys))])
     return letters[first], kind
 
 
-def _read(terms: Terms, p: Poly) -> set[int]:
-    """The atoms that `on_letters` looks at."""
-    found = {0, *(a for m in p.terms for a, _ in m)}
-    return found.union(*(_read(terms, terms.atoms[a].of) for a in found if terms.atoms[a].kind == "relu"))
+def _before(terms: Terms, p: Poly) -> set[int]:
+    """The tables that `on_letters` reads at the letter before."""
+    factors = {f for m in p.terms for f in m}
+    bent = (terms.atoms[a].of for a, lag in factors if not lag and terms.atoms[a].kind == "relu")
+    return {a for a, lag in factors if lag and terms.atoms[a].kind == "table"}.union(*(_before(terms, q) for q in bent))

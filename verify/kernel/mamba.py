@@ -20,7 +20,7 @@ All that it forms, read or not (0 · ∞ is NaN); a step with a cache and a pref
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -80,8 +80,8 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
     x = convolved(f, what, w["in_proj.weight"][:inner], w["conv1d.weight"], w["conv1d.bias"], u)
     rows = [project(f, f"{what}: row {r} of x_proj", w["x_proj.weight"][r], x) for r in range(rank + 2 * n)]
     write, read = rows[rank : rank + n], rows[rank + n :]
-    decay(float(w["A_log"].max()))
     outputs, steps, of_b = [], {}, extent(f, write)
+    rates = {a: decay(a) for a in np.unique(w["A_log"]).tolist()}
     for c in range(inner):
         place = f"{what}: channel {c}"
         gate = f.activation(f"{place}: gate", project(f, f"{place}: gate", w["in_proj.weight"][inner + c], u))
@@ -91,7 +91,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
             steps[key] = f.step(f"{place}: Δ", low, dyadic(w["dt_proj.bias"][c]))
         step = steps[key]
         check_factors(FLOAT32, f, place, step, x[c], of_b)
-        columns = [(write[i], read[i], decay(float(w["A_log"][c, i]))) for i in range(n)]
+        columns = zip(write, read, map(rates.__getitem__, w["A_log"][c].tolist()), strict=True)
         y = state_output(f, place, step, x[c], columns)
         d = dyadic(w["D"][c])
         y = f.sum(f"{place}: C·h + D·x̂", [(ONE, y), (d, x[c])]) if d else y
@@ -99,7 +99,7 @@ def mamba_block(f: Floats, what: str, u: Sequence[Number], w: Mapping[str, np.nd
     return [project(f, f"{what}: out_proj to lane {i}", w["out_proj.weight"][i], outputs) for i in range(len(u))]
 
 
-def state_output(f: Floats, place: str, step: Number, x: Number, columns: Sequence[tuple]) -> Number:
+def state_output(f: Floats, place: str, step: Number, x: Number, columns: Iterable[tuple]) -> Number:
     """Σ_n C_n h_n. What is driven by nothing is 0. The chunks of Mamba-2 form the sum of C at one position and h at an
     earlier one, before they multiply by an exp that may be 0: so it is in range for any two positions.
     """

@@ -18,14 +18,13 @@ from verify.kernel.cases import Grid, alike_in
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger, potential_of
 from verify.kernel.floats import Unproved
-from verify.kernel.letters import kinds_of, on_letters
+from verify.kernel.letters import kinds_before, on_letters, one_of
 from verify.kernel.readout import check_leads, numbered, state_scores
 from verify.kernel.rules import occurrences
 from verify.kernel.terms import ZERO, Mono, Poly, Terms, constant
 
 _MOST = 1 << 26  # numbers at once
 Array = np.ndarray
-Letters = np.ndarray
 Stored = tuple[Array, Array, list[Mono]]
 """weights: (queries, keys) of whole numbers, a_g times one number > 0; code: (values, lanes) of whole numbers; queries:
 each Q_g as a monomial."""
@@ -44,17 +43,17 @@ def mqar(ledger: Ledger, circuit: Circuit, claim: dict, names: dict[str, int]) -
     head, lanes = state_scores(terms, circuit)
     weights, code, queries = _stored(terms, lanes, keys, values)
     make = lambda number, potential: occurrences(terms, number, keys.tolist(), potential_of(potential))
-    most = ledger.single("the task", [_one_of(terms, keys)], "occurrences", 1, make)
+    most = ledger.single("the task", [one_of(terms, keys)], "occurrences", 1, make)
     low, others = _sizes(terms, weights, queries, keys, most)
     check_leads(exact.whole(head)[0], code.T, values, low, others)
     asked, of = (f"{name}0 … {name}{len(ids) - 1}" for name, ids in (("k", keys), ("v", values)))
     return f"at each of {asked}: the value of {of} that stood right after it before, where that was so exactly once"
 
 
-def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> Stored:
+def _stored(terms: Terms, lanes: list[Poly], keys: Array, values: Array) -> Stored:
     """What the lanes hold of pairs; Unproved where they hold anything else. keys, values: ids of letters."""
     found: dict[Mono, list[Poly]] = defaultdict(lambda: [ZERO] * len(lanes))
-    before, now, known = terms.earlier(_one_of(terms, keys), 1), _one_of(terms, values), dict[tuple, bool]()
+    before, now, known = terms.earlier(one_of(terms, keys), 1), one_of(terms, values), dict[tuple, bool]()
     minus = lambda x, y: terms.add([(Fraction(1), x), (Fraction(-1), y)])
     silences = minus(constant(1), now), minus(now, terms.product(before, now))  # no value stands; no key stood before
     below = lcm(*(c.denominator for p in lanes for c in p.terms.values()))
@@ -69,17 +68,16 @@ def _stored(terms: Terms, lanes: list[Poly], keys: Letters, values: Letters) -> 
     return _factored(terms, found, keys, values)
 
 
-def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Letters, values: Letters) -> Stored:
+def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Array, values: Array) -> Stored:
     """What each query's lanes store is a number of the key times one code of the value, over a common divisor."""
     queries, weights = list[Mono](), list[Array]()
     for query, lanes in found.items():
-        some, kind = kinds_of(terms, lanes, keys)
+        some, kind = kinds_before(terms, lanes, keys)
         if len(some) * len(values) * len(lanes) > _MOST:
             raise Unproved("more keys and values than the kernel goes through")
         numbers = exact.alike(*(on_letters(terms, p, values[None, :], some[:, None]) for p in lanes))
-        table = np.stack(
-            [np.broadcast_to(x, (len(some), len(values))) for x in numbers], axis=2
-        )  # kinds, values, lanes
+        shape = len(some), len(values)
+        table = np.stack([np.broadcast_to(x, shape) for x in numbers], axis=2)  # kinds, values, lanes
         if not table.any():
             continue
         if not queries:
@@ -114,27 +112,27 @@ def _check_silent(terms: Terms, stored: Poly, silences: tuple[Poly, Poly], known
             raise Unproved("something is stored where no value follows a key")
 
 
-def _one_of(terms: Terms, ids: Letters) -> Poly:
-    return terms.of_letter(np.isin(np.arange(terms.language.tokens), ids).astype(np.int64))
-
-
-def _sizes(terms: Terms, weights: Array, queries: list[Mono], keys: Letters, most: list[int]) -> tuple[int, int]:
+def _sizes(terms: Terms, weights: Array, queries: list[Mono], keys: Array, most: list[int]) -> tuple[int, int]:
     """The least weight of a query's own pair, and the most that the weights of others are in sum."""
     read = [Poly({m: Fraction(1)}) for m in queries]
-    before, _ = kinds_of(terms, read, np.flatnonzero(terms.language.used))
+    before, _ = kinds_before(terms, read, np.flatnonzero(terms.language.used))
     step = _MOST // (4 * len(before) * max(len(keys), len(read)))
     terms.spend(len(keys) * len(before) * max(len(keys), len(read)))
     if not step:
         raise Unproved("more queries and keys than the kernel goes through")
     own, others = [], []
     for first in range(0, len(keys), step):
-        asked = [on_letters(terms, q, keys[first : first + step, None], before[None, :]) for q in read]
-        asked = [np.broadcast_to(x, (min(step, len(keys) - first), len(before))) for x in exact.alike(*asked)]
-        found = exact.matmul(np.stack(asked).reshape(len(read), -1).T, weights)
-        at = np.arange(len(found)), first + np.arange(len(found)) // len(before)  # of each key and letter before it
-        own.append(int(found[at].min()))
-        found[at] = 0
-        others.append(int(exact.matmul(np.abs(found), exact.integers(most)[:, None]).max()))
+        asked = exact.alike(*(on_letters(terms, q, keys[first : first + step, None], before[None, :]) for q in read))
+        shape = min(step, len(keys) - first), len(before)
+        rows = np.stack([np.broadcast_to(x, shape) for x in asked])  # queries, keys, letters before
+        for start in range(0, len(before), step):
+            tile = rows[:, :, start : start + step]
+            live = tile.any(axis=(1, 2))  # most queries may be 0 at these few keys and letters
+            found = exact.matmul(tile[live].reshape(live.sum(), tile[0].size).T, weights[live])
+            at = np.arange(len(found)), first + np.arange(len(found)) // tile.shape[2]
+            own.append(int(found[at].min()))
+            found[at] = 0
+            others.append(int(exact.matmul(np.abs(found), exact.integers(most)[:, None]).max()))
     if min(own) <= 0:
         raise Unproved("a query does not read its own key")
     return min(own), max(others)

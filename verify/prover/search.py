@@ -44,17 +44,19 @@ class Search:
         self.machines: Sequence[Machine] = ()  # what the task asks
         self.claims: list[Claim] = []
         self._tried: set[tuple] = set()
+        self._shown: dict[tuple[str, int], list[int]] = {}  # by norm and ballast: the lanes that it may not hide
         self._too_many: list[tuple[set[int], set[int]]] = []
         self._plain: dict[int, bool] = {}
         self._potentials: dict[int, tuple[Fraction, Potential]] = {}  # of a table: what it adds up to, and why
+        self._rest: Iterator[Claim] = iter(())  # what is claimed before anything else is looked at again
         self._spent = 0
 
     def __call__(self, place: str, subjects: Sequence[Poly]) -> Claim | None:
-        facts = [*self.terms.ranged.values(), *self.terms.totals.values(), *self.terms.equal.values()]
-        used = [fact.used for fact in facts]
-        claim = next(self._ideas(place, subjects), None)
-        for fact, before in zip(facts, used, strict=True):
-            fact.used = before  # what a search reads, a proof does not need
+        facts = chain(self.terms.ranged.values(), self.terms.totals.values(), self.terms.equal.values())
+        idle = [fact for fact in facts if not fact.used]
+        claim = next(chain(self._rest, self._ideas(place, subjects)), None)
+        for fact in idle:
+            fact.used = False  # what a search reads, a proof does not need
         if claim is not None:
             self.claims.append(claim)
         return claim
@@ -84,6 +86,8 @@ class Search:
         if place.startswith("the score"):
             yield from self._zero(subjects)
             return
+        if len(subjects) > _MANY:  # one claim on a sum of many products does for claims on each of them
+            yield from self._apart(subjects[0])
         yield from self._totals(subjects)
         for p in subjects:
             yield from self._cut(p)
@@ -147,7 +151,8 @@ class Search:
     def _apart(self, p: Poly) -> Iterator[Claim]:
         """Of many products that read different letters."""
         q = p.primitive[1]
-        if len(q.terms) < _MANY or q.key in self.terms.ranged or not self._new("apart", q.key):
+        known = sum(a in self.terms.totals for m in q.terms for a, _ in m)  # the more, the closer it comes
+        if len(q.terms) < _MANY or not self._new("apart", q.key, known):
             return
         for lag in sorted({lag for _, lag in self._tables(q, 0)}):
             try:
@@ -405,14 +410,15 @@ class Search:
             total = sum((lanes[i].const ** 2 for i in chosen), Fraction(0)) / len(lanes)
             if is_power(total) and total.numerator.bit_length() % 2:
                 room = self._room([lanes[i].const ** 2 for i in chosen], len(lanes))
-                hidden = {i for i in range(len(lanes)) if ("hidden", place, count, i) in self._tried}
-                for i, p in enumerate(lanes):
-                    if i in chosen or i in hidden:
-                        continue
+                shown = self._shown.setdefault((place, count), [i for i in range(len(lanes)) if i not in chosen])
+                for i in tuple(shown):
+                    p = lanes[i]
                     if max(map(abs, self.terms.range(p))) ** 2 * len(lanes) * 2 < room:
-                        self._tried.add(("hidden", place, count, i))  # and stays so, as bounds become closer only
+                        shown.remove(i)  # and it stays hidden, as bounds become closer only
                     else:
-                        yield from self._totals([p])
+                        self._rest = self._totals([p])  # all, for to bound p anew behind each takes long
+                        if (claim := next(self._rest, None)) is not None:
+                            yield claim
                         yield from self._cut(p)
                         yield from self._apart(p)
                         yield from self._follow(p)

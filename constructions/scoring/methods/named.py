@@ -17,6 +17,7 @@ Method = Callable[[Given], Found]
 
 METHODS: dict[str, Method] = {
     "random": baselines.random,
+    "whole-stream": baselines.whole_stream,
     "activation-patching": patching.activation_patching,
     "attribution-patching": patching.attribution_patching,
     "integrated-gradients": patching.integrated_gradients,

@@ -1,0 +1,77 @@
+"""The standard output while code of others runs: a report in JSON must be all that stands there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from functools import partial
+from typing import Any, TextIO, cast
+
+from compiler.language.markdown import printable
+
+_HIGH = 200  # a descriptor: where there are few of them, there are 256
+
+
+@contextmanager
+def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[Callable[[str], None] | None]:
+    """Code of others may close what it prints to, the stream of Python and its descriptor: the report is written still,
+    by what is yielded or, where that is None, as always behind the block.
+
+    aside: what it prints goes to stderr, also what C code and its child processes print, which know no sys.stdout.
+    for_good: in a process of this command alone also what it prints later, when the process ends or from another
+    thread.
+    """
+    sys.stdout.flush()
+    stream, kept = sys.stdout, _high(1)
+    for_good = for_good and aside and stream is sys.__stdout__ and kept is not None
+    if aside and kept is not None:
+        with suppress(OSError):  # there is no stderr
+            os.dup2(2, 1)
+    lent = cast(TextIO, Lent(sys.stderr if aside else stream))
+    try:
+        with redirect_stdout(lent):
+            yield partial(_written, kept) if for_good and kept is not None else None
+    finally:
+        if for_good:
+            sys.stdout = lent
+        elif kept is not None:
+            with suppress(OSError):  # a kernel has closed it: what it left is what there is
+                os.dup2(kept, 1)
+                os.close(kept)
+            if stream.closed:
+                sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
+
+
+def _high(descriptor: int) -> int | None:
+    """A copy beyond those that code in use closes, as by os.closerange(3, 64), where the system has as many; None of a
+    descriptor that is closed.
+    """
+    try:
+        import fcntl
+
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    except (ImportError, OSError):
+        with suppress(OSError):
+            return os.dup(descriptor)
+    return None
+
+
+def _written(descriptor: int, text: str) -> None:
+    """Print a text there, and nowhere else."""
+    with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+        file.write(printable(text) + "\n")
+
+
+class Lent:
+    """A stream that is not closed by who has it."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def close(self) -> None:
+        self._stream.flush()
