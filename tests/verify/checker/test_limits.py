@@ -19,7 +19,9 @@ from verify.checker.families import check_config
 from verify.checker.formats import Rejected
 from verify.checker.tasks import letters, reached
 from verify.checker.tasks.letters import Situation, Work
+from verify.checker.tasks.names import Names
 from verify.checker.tasks.reached import prove_reached
+from verify.checker.tasks.task import Answers, prove_task
 from verify.checker.text import check_text
 from verify.checker.values.effort import limited
 from verify.checker.values.language import parse
@@ -158,3 +160,47 @@ def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "iterdir", denied)
     with pytest.raises(Rejected, match="the files beside config.json cannot be listed: Permission denied"):
         check_text(tmp_path, {}, {}, {"promise": {}})
+
+
+# Tasks ---------------------------------------------------------------------------------------------------------------
+
+
+def _timed(letters: list[str], claim: dict) -> tuple[float, Answers]:
+    circuit = {"alphabet": letters, "end": "." if "." in letters else None, "streams": []}
+    edges = [{"from": "s", "to": "s", "tokens": [[0, len(letters) - 1]], "distinct": False}]
+    language = parse({"language": {"tokens": len(letters), "start": "s", "edges": edges}, "length": 9})
+    began = time.process_time()
+    found = prove_task(language, circuit, claim)
+    return time.process_time() - began, found
+
+
+def test_names_of_many_letters_are_looked_at_once() -> None:
+    """Of 10,000 letters, and as many that ask for each of them: 10^8 looks at a name."""
+    names = Names([*(f"x{i}" for i in range(2000)), *(f"x{i}@1" for i in range(2000))])
+    began = time.process_time()
+    assert [names.numbered(f"x{i}@", 1).tolist() for i in range(2000)] == [[i] for i in range(2000, 4000)]
+    assert time.process_time() - began < 0.5
+    assert len(names.numbered("x")) == 2000
+
+
+@pytest.mark.parametrize("letters, prefix", [(["x0", "x2"], "x"), (["1", "0", "3"], ""), (["a10", "a12"], "a1")])
+def test_a_number_that_is_left_out_is_seen_nevertheless(letters: list[str], prefix: str) -> None:
+    with pytest.raises(Rejected, match="some are left out"):
+        Names(letters).numbered(prefix)
+
+
+def test_a_table_of_many_states_and_letters_is_refused_before_it_is_formed() -> None:
+    """A line a state: 640 MB, which were sorted."""
+    letters = [f"a{i}" for i in range(20000)]
+    moves = {str(i): {f"a{i}": str(i + 1)} for i in range(4000)}
+    claim = {"name": "automaton", "start": "0", "transitions": moves, "classes": {"4000": "a0"}, "end": None}
+    seconds, found = _timed(letters, claim)
+    assert "an automaton has at most 4194304 moves" in (found.reason or "") and seconds < 5
+
+
+def test_sets_of_many_letters_are_refused_before_they_are_formed() -> None:
+    """Of each item one, a byte for each letter: 4 GB."""
+    items = [f"k{i}=v{j}" for i in range(100) for j in range(100)]
+    letters = [*items, *(f"q{i}" for i in range(100)), *(f"v{i}" for i in range(100))]
+    _, found = _timed(letters, {"name": "token-selection", "points": "angle", "size": 100})
+    assert "sets of 10200 letters to go through, and more" in (found.reason or "")

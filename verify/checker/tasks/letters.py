@@ -22,7 +22,7 @@ MOST_KEPT = 1 << 29  # bytes of all situations, each different table once
 _MOST_CASES = 256
 _LARGEST = 2.0**52
 _OPERATION = 1 << 11  # numbers that take as long as one operation on few
-_MARKS = 4  # that take as long as a number
+_MARKS = 8  # that take as long as a number
 Ids = tuple[int, ...]
 Held = tuple[Ids, np.ndarray]
 """A set of combinations of the open letters with these ids: a mask over their choices."""

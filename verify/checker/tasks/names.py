@@ -17,6 +17,7 @@ from verify.checker.formats import Rejected
 from verify.checker.tasks.listing import LONG, digest, listed
 
 T = TypeVar("T")
+_DIGITS = "0123456789"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class Names:
     def __init__(self, letters: Sequence[str]):
         self.letters = letters
         self._ids = {name: i for i, name in enumerate(letters)}
+        self._begun: dict[str, list[str]] = {}  # by what stands before their last digits
+        for name in letters:
+            self._begun.setdefault(name.rstrip(_DIGITS), []).append(name)
         if len(self._ids) < len(letters):
             raise Rejected("two letters of circuit.json have one name")
         for name in letters:
@@ -84,7 +88,7 @@ class Names:
         if not len(found):
             raise Rejected(f"the task needs letters {prefix}{first}, {prefix}{first + 1}, …, and circuit.json has none")
         like = re.compile(re.escape(prefix) + "(0|[1-9][0-9]*)")
-        named = sum(1 for name in self.letters if like.fullmatch(name))
+        named = sum(1 for name in self._begun.get(prefix.rstrip(_DIGITS), ()) if like.fullmatch(name))
         if named != len(found):
             raise Rejected(f"of the letters {prefix}{first}, {prefix}{first + 1}, … of circuit.json some are left out")
         return found

@@ -20,7 +20,7 @@ from verify.checker.tasks.names import Names, Stated
 from verify.checker.tasks.paths import OVER, Asked, Known
 from verify.checker.tasks.task_copies import Choices, always, letter, nothing, number
 
-_MOST_STATES = 1 << 12
+_MOST_STATES, _MOST_MOVES = 1 << 12, 1 << 22
 _MOST_PAIRS = 12
 KEY, VALUE = 1, 2
 ONCE = "that was so exactly once"
@@ -148,6 +148,8 @@ def read_automaton(claim: dict, names: Names) -> tuple[States, str, np.ndarray]:
     states = list(dict.fromkeys([start, *table, *(to for by in table.values() for to in by.values())]))
     if not all(isinstance(s, str) for s in states) or len(states) > _MOST_STATES:
         raise ValueError(f"an automaton has at most {_MOST_STATES} states, which are texts")
+    if len(states) * names.count > _MOST_MOVES:
+        raise ValueError(f"an automaton has at most {_MOST_MOVES} moves, of each state by each letter")
     place = {state: i for i, state in enumerate(states)}
     columns = np.full((names.count, len(states)), -1, dtype=np.int64)
     for state, by in table.items():

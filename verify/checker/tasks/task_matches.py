@@ -17,6 +17,7 @@ from verify.checker.tasks.task_copies import TEXT_BAR, TEXT_END, number
 from verify.checker.tasks.task_forms import ONCE
 
 _MOST_ITEMS = 1 << 13
+_MOST_MARKS = 1 << 26  # of sets of letters
 
 
 class Sets:
@@ -27,6 +28,8 @@ class Sets:
 
     def of(self, ids: Sequence[int] | np.ndarray) -> int:
         row = np.zeros_like(self._rows[0])
+        if len(self._rows) * len(row) > _MOST_MARKS:
+            raise Rejected(f"there are {len(self._rows)} sets of {len(row) - 1} letters to go through, and more")
         row[ids] = True
         self._rows.append(row)
         return len(self._rows) - 1
