@@ -36,7 +36,7 @@ from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
-_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 32  # of a polynomial; numbers that a proof forms, or what takes as long
+_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 33  # of a polynomial; numbers that a proof forms, or what takes as long
 _OF_A_TERM = 1 << 11  # numbers that take as long as a term of a polynomial, or a polynomial without any
 _OF_A_LETTER = 1 << 2  # of a function of one
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
