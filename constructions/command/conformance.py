@@ -74,13 +74,14 @@ def conformance(
         other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
         raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
     _check_names(operation, runtime)
-    if kernel:
-        _check_device(device)
     where = Where(workers, scheduler, quiet=as_json)
     if where.asked and (checkpoint_dir or not (faults or runtime)):
         raise ValueError(
             "--workers shares out the bugs of --faults, or the models made for --runtime: pass one of them."
         )
+    if kernel:
+        _forget(junit)
+        _check_device(device)
     if faults:
         _faults(where, as_json)
         return
@@ -104,7 +105,6 @@ def conformance(
         if kernel:
             from conformance.kernel import kernel_named
 
-            _forget(junit)
             tested += try_kernel(kernel_named(kernel, operation, device), full)
             _check_run(kernel, tested[0])
         if runtime or (checkpoint_dir and not kernel):
@@ -181,7 +181,9 @@ def _check_names(operation: str | None, runtime: str | None) -> None:
 
 
 def _forget(junit: Path | None) -> None:
-    """The report of an earlier run is no verdict on this one, which may end in the code of others that begins now."""
+    """The report of an earlier run is no verdict on this one, which may end in the code of others that begins now, or
+    for want of a device.
+    """
     if junit is not None:
         junit.unlink(missing_ok=True)
 
