@@ -17,7 +17,7 @@ from rich.text import Text
 from compiler.artifact.plain_files import check_replaced, write_whole
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
-from constructions.command.outputs import JUNIT, check_apart, check_kind, check_outside
+from constructions.command.outputs import JUNIT, VECTORS, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
 from constructions.command.stdout import stdout_lent
@@ -58,6 +58,7 @@ def conformance(
     """Test a kernel, or a runtime, against results that are known bit for bit."""
     if out is not None:
         check_outside(out / "models", "--out")
+        _check_vectors(out / "vectors")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
@@ -178,6 +179,16 @@ def _check_names(operation: str | None, runtime: str | None) -> None:
         from conformance.runtimes import check_name
 
         check_name(runtime)
+
+
+def _check_vectors(directory: Path) -> None:
+    """ValueError where a file of somebody stands in place of one of vectors."""
+    from conformance.cases import OPERATIONS
+
+    for op in OPERATIONS:
+        path = directory / f"{op}.safetensors"
+        check_replaced(path, f"--out {path}")
+        check_kind(path, "--out", VECTORS)
 
 
 def _forget(junit: Path | None) -> None:
