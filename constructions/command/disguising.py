@@ -13,7 +13,7 @@ from compiler.artifact.plain_files import check_replaced
 from constructions.command import requests
 from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
-from constructions.command.outputs import Kind, check_apart, check_kind, check_outside
+from constructions.command.outputs import check_apart, check_outside
 from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
@@ -96,8 +96,6 @@ def disguise(
 
 def _key_place(key: Path | None, out: Path, force: bool) -> Path:
     """Where the key goes; ValueError where it would stand in the directory, or where a file is not to be replaced."""
-    from compiler.disguise.key import FORMAT
-
     place = out.with_name(f"{out.name}.key.json") if key is None else key
     check_apart({"--out": out, "--key": place})
     if place.resolve().parent == out.resolve():
@@ -110,10 +108,22 @@ def _key_place(key: Path | None, out: Path, force: bool) -> Path:
     check_place(place)  # by a new file, for an earlier one is replaced by one
     if place.exists() and not force:
         raise ValueError(f"--key {place} exists already: --force replaces it.")
-    named = f'"format": "{FORMAT}"'.encode()
-    check_kind(place, "--key", Kind("key of a disguise", lambda beginning: named in beginning))
+    _check_key(place)
     check_outside(place, "--key")
     return place
+
+
+def _check_key(place: Path) -> None:
+    """ValueError where a file stands there that is no key; what it holds is said far behind its beginning."""
+    from compiler.disguise.errors import DisguiseError
+    from compiler.disguise.key import read_key
+
+    if place.exists() and place.stat().st_size:
+        try:
+            read_key(place)
+        except DisguiseError as reason:
+            told = str(reason).rstrip(".")
+            raise ValueError(f"{told}; it would be lost. Name another file for the key, or remove it.") from reason
 
 
 def _report(found: Disguised, out: Path, place: Path) -> dict[str, Any]:

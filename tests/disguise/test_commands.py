@@ -96,6 +96,19 @@ def test_the_same_seed_gives_the_same_bytes(place, tmp_path):
     assert (tmp_path / "third" / "model.safetensors").read_bytes() != first.read_bytes()
 
 
+def test_a_key_takes_the_place_of_a_key_however_long_and_of_nothing_else(place, tmp_path):
+    said = json.loads(key(place, "mamba").read_text("utf-8"))
+    said["files"] |= {f"file-{i:08d}": "0" * 64 for i in range(2_000)}
+    earlier, notes = tmp_path / "earlier.json", tmp_path / "notes.txt"
+    earlier.write_text(json.dumps(said, indent=1, sort_keys=True))
+    assert earlier.read_text().index("disguise-key") > 1 << 16
+    notes.write_text('a key says "format": "disguise-key"')
+    asked = ("disguise", place / "mamba", "--out", tmp_path / "out", "--samples", 2, "--force", "--no-certify", "--key")
+    with pytest.raises(ValueError, match="would be lost"):
+        run(*asked, notes)
+    assert run(*asked, earlier) == 0 and len(read_key(earlier).files) < 100
+
+
 def spoiled(source: Path, out: Path, name: str, at: int) -> Path:
     """A copy with one weight changed, and sealed again as if it had been written so."""
     out.mkdir()

@@ -143,34 +143,34 @@ def behind(
     return Machine(((_STRANGE,), frozenset()), step, right, at=text[0] if len(text) == n == 1 and not stops else None)
 
 
+def behind_each(names: Names, asked: str, keeps: str, among: str, blank: Any = None) -> list[Machine]:
+    """The same at each letter of this name, 0, 1, …, of v0, v1, …: a machine for each."""
+    values = frozenset(numbered(names, "v"))
+    return [behind([a], values, keeps, among, blank=blank) for a in numbered(names, asked)]
+
+
 def mqar(names: Names, write: str) -> list[Machine]:
     """At each key k0, k1, …: the value v0, v1, … that stood right behind it the first, or the last time before."""
-    values = frozenset(numbered(names, "v"))
-    return [behind([a], values, write, "first last sum") for a in numbered(names, "k")]
+    return behind_each(names, "k", write, "first last sum")
 
 
 def induction_heads(names: Names) -> list[Machine]:
     """At each letter v0, v1, …: which of them stood right behind it the last time, × where none did."""
-    letters = numbered(names, "v")
-    values = frozenset(letters)
-    return [behind([a], values, "last", "last", blank=names["×"]) for a in letters]
+    return behind_each(names, "v", "last", "last", names["×"])
 
 
 def recall(names: Names, matches: str) -> list[Machine]:
     """At each key k0, k1, …: the value v0, v1, … that stood right behind it before, where that was alike each time; or
     where there was one only.
     """
-    values = frozenset(numbered(names, "v"))
-    return [behind([a], values, matches, "alike one") for a in numbered(names, "k")]
+    return behind_each(names, "k", matches, "alike one")
 
 
 def unique_induction(names: Names, matches: str) -> list[Machine]:
     """At each letter v0, v1, …: which of them stood right behind it before, where that was alike each time; or where
     there was one only.
     """
-    letters = numbered(names, "v")
-    values = frozenset(letters)
-    return [behind([a], values, matches, "alike one") for a in letters]
+    return behind_each(names, "v", matches, "alike one")
 
 
 def copy_ngram(names: Names, n: int, matches: str) -> list[Machine]:
