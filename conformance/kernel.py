@@ -503,8 +503,8 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
     Modules are looked for in the current folder, and a file's own imports beside it, after all that is installed.
     Raises ValueError where there is no such function.
     """
-    if op is not None and op not in OPERATIONS:
-        raise ValueError(f"--operation {op!r} is not known: expected one of {', '.join(OPERATIONS)}.")
+    if op is not None:
+        check_operation(op)
     place, colon, name = path.rpartition(":")
     if not colon or not place or not name:
         raise ValueError(
@@ -526,6 +526,12 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
             "needed."
         ) from error
     return replace(kernel(function, path, op, device), left=left)
+
+
+def check_operation(op: str) -> None:
+    """ValueError for a name of no operation."""
+    if op not in OPERATIONS:
+        raise ValueError(f"--operation {op!r} is not known: expected one of {', '.join(OPERATIONS)}.")
 
 
 def _module(name: str) -> ModuleType:

@@ -25,6 +25,10 @@ def main() -> None:
     try:
         code = _run()
         sys.stdout.flush()
+        if _is_for_programs():
+            from constructions.command.stdout import end_stdout
+
+            end_stdout()
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
@@ -99,9 +103,15 @@ def _told(sentence: str, code: int) -> int:
     from compiler.language.markdown import printable
 
     print(printable(sentence), file=sys.stderr)
-    if "--json" in sys.argv:
-        print(json.dumps({"error": sentence, "exit_code": code}))
+    if _is_for_programs():
+        from constructions.command.stdout import told
+
+        told(json.dumps({"error": sentence, "exit_code": code}))
     return code
+
+
+def _is_for_programs() -> bool:
+    return "--json" in sys.argv
 
 
 def _misused(error) -> int:

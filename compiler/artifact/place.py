@@ -2,8 +2,8 @@
 
 A new directory is written beside its target and then renamed. An earlier target is exchanged with it in one step
 where the system can (Linux: renameat2); elsewhere it is renamed away first, and `recover` brings it back if the
-process dies in between. What dead processes leave is swept by the next save to the same place: each working
-directory is locked for as long as its process lives.
+process dies in between. A link to a directory is followed: what it leads to is replaced. What dead processes leave is
+swept by the next save to the same place: each working directory is locked for as long as its process lives.
 """
 
 import ctypes
@@ -34,6 +34,8 @@ def check_place(target: Path) -> None:
     """
     if target.is_symlink() and not target.exists():
         raise CheckpointError(f"{target} is a link that leads nowhere; remove it, or name another place.")
+    if target.is_dir():
+        target = _followed(target)
     first = Path(os.path.abspath(target))
     while not first.parent.is_dir():
         if os.path.lexists(first.parent):
@@ -52,6 +54,11 @@ def check_place(target: Path) -> None:
         raise CheckpointError(f"{target} cannot be made, for {first.parent} takes no new files: {why}.") from reason
 
 
+def _followed(target: Path) -> Path:
+    """Where a link leads, for no link can be exchanged with what takes its place; else the target."""
+    return Path(os.path.realpath(target)) if target.is_symlink() else target
+
+
 def _longest_name(directory: Path) -> float:
     """Bytes of a name there; infinite where the system does not say."""
     with suppress(AttributeError, OSError, ValueError):
@@ -65,6 +72,7 @@ def staging(target: Path) -> Iterator[Path]:
 
     What stood at the target is gone afterwards. Any failure leaves the disk as it was.
     """
+    target = _followed(target)
     with _workspace(target) as place:
         yield place
         for path in (*place.iterdir(), place):

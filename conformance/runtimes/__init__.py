@@ -43,10 +43,15 @@ _HOMES: Mapping[str, str] = {
 NAMES = tuple(_HOMES)
 
 
-def known(name: str) -> Known:
-    """The runtime of a name; ValueError for another name or without its device, ImportError without its package."""
+def check_name(name: str) -> None:
+    """ValueError for a name of no runtime."""
     if name not in _HOMES:
         raise ValueError(f"--runtime {name!r} is not known: expected one of {', '.join(NAMES)}.")
+
+
+def known(name: str) -> Known:
+    """The runtime of a name; ValueError for another name or without its device, ImportError without its package."""
+    check_name(name)
     try:
         home = import_module(_HOMES[name])
         load: Callable[[], Known] = home.loader(name) if hasattr(home, "loader") else home.load

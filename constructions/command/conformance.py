@@ -62,7 +62,6 @@ def conformance(
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
         junit = junit.absolute()  # a kernel may go to another folder
-        junit.unlink(missing_ok=True)  # that of an earlier run is no verdict on this one, which may end here
     if operation and not kernel:
         raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
     if device != "cpu" and not kernel:
@@ -74,13 +73,15 @@ def conformance(
     if kernel and (faults or (checkpoint_dir and not runtime)):
         other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
         raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
-    if kernel:
-        _check_device(device)
+    _check_names(operation, runtime)
     where = Where(workers, scheduler, quiet=as_json)
     if where.asked and (checkpoint_dir or not (faults or runtime)):
         raise ValueError(
             "--workers shares out the bugs of --faults, or the models made for --runtime: pass one of them."
         )
+    if kernel:
+        _forget(junit)
+        _check_device(device)
     if faults:
         _faults(where, as_json)
         return
@@ -111,13 +112,16 @@ def conformance(
 
             found = known(runtime or "ours")
             version = found.version
+            made = None
+            if found.models is not None and not where.asked:
+                made = _models(checkpoint_dir, full, model or ())
+            _forget(junit)
             for each in found.kernels if runtime and not model else ():
                 tested += try_kernel(each, full)
-            if found.models is not None:
-                if where.asked:
-                    tested.append(_shared(found.models.name, runtime or "", full, model or (), where))
-                else:
-                    tested.append(try_runtime(found.models, _models(checkpoint_dir, full, model or ())))
+            if found.models is not None and made is not None:
+                tested.append(try_runtime(found.models, made))
+            elif found.models is not None:
+                tested.append(_shared(found.models.name, runtime or "", full, model or (), where))
     if junit is not None:
         from conformance.junit import junit as document
 
@@ -162,6 +166,26 @@ def _no_silent_end() -> Iterator[None]:
         yield
     finally:
         os._exit, over = end, True
+
+
+def _check_names(operation: str | None, runtime: str | None) -> None:
+    """ValueError for a name that is none, before anything is run."""
+    if operation:
+        from conformance.kernel import check_operation
+
+        check_operation(operation)
+    if runtime:
+        from conformance.runtimes import check_name
+
+        check_name(runtime)
+
+
+def _forget(junit: Path | None) -> None:
+    """The report of an earlier run is no verdict on this one, which may end in the code of others that begins now, or
+    for want of a device.
+    """
+    if junit is not None:
+        junit.unlink(missing_ok=True)
 
 
 def _check_device(device: str) -> None:

@@ -13,7 +13,7 @@ from compiler.artifact.plain_files import check_replaced
 from constructions.command import requests
 from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
-from constructions.command.outputs import check_apart, check_outside
+from constructions.command.outputs import check_apart, check_outside, check_spared, lies_in
 from constructions.command.reporting import strict_json
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def disguise(
         from constructions.checkpoints.disguised import disguise_checkpoint
 
         check_out(out, force)
+        check_spared(out, {"DIRECTORY": directory})
         check_epsilon(noise, noise_in)
         place = _key_place(key, out, force)
         found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise, noise_in, place)
@@ -98,7 +99,7 @@ def _key_place(key: Path | None, out: Path, force: bool) -> Path:
     """Where the key goes; ValueError where it would stand in the directory, or where a file is not to be replaced."""
     place = out.with_name(f"{out.name}.key.json") if key is None else key
     check_apart({"--out": out, "--key": place})
-    if place.resolve().parent == out.resolve():
+    if lies_in(place, out):
         raise ValueError(
             f"--key {place} lies in the disguised directory, whose readers must not have it; choose another."
         )
@@ -158,6 +159,7 @@ def undisguise(
         from compiler.disguise.key import read_key
 
         check_target(out, force)
+        check_spared(out, {"DIRECTORY": directory, "--key": key})
         _, tensors = read_disguised(directory)
         found = read_key(key)
         if file_hash(directory / WEIGHTS) != found.weights:

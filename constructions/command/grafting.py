@@ -13,6 +13,7 @@ from compiler.digits import at_least, at_most
 from constructions.command import requests
 from constructions.command.display import console, in_lines, progress, say, working
 from constructions.command.options import Json
+from constructions.command.outputs import check_spared
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import WHAT
 from constructions.experiments.table_files import TableFiles
@@ -58,6 +59,7 @@ def graft(
     from compiler.graft.directory import check_directory
 
     check_directory(out, force)
+    check_spared(out, {"HOST": host, "CIRCUIT": _read_of(circuit), "--tokens": tokens})
     if mode == "branch":
         _check_branch(tokens, width)
     elif target is not None:
@@ -169,6 +171,12 @@ def quiet() -> None:
     torch_only_transformers()
     disable_progress_bar()
     set_verbosity_error()
+
+
+def _read_of(what: str) -> Path:
+    """The directory or the file that a circuit is read of; nothing is there for one that is built by its name."""
+    file, _, _ = what.rpartition(":")
+    return Path(file if file.endswith(".py") else what)
 
 
 def _circuit(what: str, target: str = "mamba") -> Circuit:
@@ -284,6 +292,8 @@ def compose(
         from constructions.checkpoints.saved import verify_checkpoint
 
         check_target(out, overwrite=force)
+        for circuit in circuits:
+            check_spared(out, {"CIRCUITS": _read_of(circuit)})
         parts = [_part(circuit, target, dtype) for circuit in circuits]
         whole = union(*(part.source for part in parts))
         compile(whole, target, dtype).save(out, overwrite=force)

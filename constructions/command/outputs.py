@@ -1,5 +1,5 @@
-"""What is refused of the files that a run would write: two that are one, one in place of something else, and one in a
-model's directory."""
+"""What is refused of the files that a run would write: two that are one, one in place of something else, one in a
+model's directory, and a directory in place of what the run reads."""
 
 from __future__ import annotations
 
@@ -78,6 +78,22 @@ def check_outside(path: Path, option: str) -> None:
         for inner, outer in zip((place, *place.parents), place.parents, strict=False):
             if not is_harmless(inner.name) and _holds_a_model(outer):
                 raise ValueError(f"{option} {path} lies in {outer}, which would hold a file that is none of its own.")
+
+
+def check_spared(out: Path, inputs: Mapping[str, Path | None]) -> None:
+    """ValueError where an input, by what it is called, is the directory that would be replaced, or lies in it."""
+    for what, path in inputs.items():
+        if path is not None and os.path.lexists(path) and lies_in(path, out):
+            raise ValueError(
+                f"--out {out} would be replaced, and {what} {path}, which this run reads, would be lost with it; "
+                "name another directory."
+            )
+
+
+def lies_in(path: Path, directory: Path) -> bool:
+    """Whether the path is the directory or anything below it, as it is written or through links."""
+    places = (Path(os.path.abspath(path)), Path(os.path.realpath(path)))
+    return any(_same(each, directory) for place in places for each in (place, *place.parents))
 
 
 def _holds_a_model(directory: Path) -> bool:

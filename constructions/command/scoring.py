@@ -16,7 +16,7 @@ from constructions.command import requests
 from constructions.command.disguising import Force
 from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
-from constructions.command.outputs import check_apart, check_outside, file_path
+from constructions.command.outputs import check_apart, check_outside, check_spared, file_path
 from constructions.command.reporting import strict_json, table_of
 from constructions.command.stdout import stdout_lent
 
@@ -53,6 +53,7 @@ def twin(
             from constructions.scoring.twin import STEPS, trained
             from constructions.scoring.twins_saved import check_out, write_twin
         check_out(out, force)
+        check_spared(out, {"DIRECTORY": directory})
         built = rebuild(directory)
         if built.over_numbers or built.model is None:
             raise ValueError(f"{directory} is no language model, and a twin is one.")

@@ -11,6 +11,7 @@ from typing import Any, TextIO, cast
 
 from compiler.language.markdown import printable
 
+_own: int | None = None  # the standard output of this process, where it was lent for good
 _HIGH = 200  # a descriptor: where there are few of them, there are 256
 
 
@@ -23,9 +24,12 @@ def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[Callable[[str],
     for_good: in a process of this command alone also what it prints later, when the process ends or from another
     thread.
     """
+    global _own
     sys.stdout.flush()
     stream, kept = sys.stdout, _high(1)
     for_good = for_good and aside and stream is sys.__stdout__ and kept is not None
+    if for_good:
+        _own = kept
     if aside and kept is not None:
         with suppress(OSError):  # there is no stderr
             os.dup2(2, 1)
@@ -42,6 +46,30 @@ def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[Callable[[str],
                 os.close(kept)
             if stream.closed:
                 sys.stdout = open(1, "w", encoding=stream.encoding, closefd=False)  # noqa: SIM115 (it stays)
+
+
+def told(text: str) -> None:
+    """Print a text on the standard output of this process, although it was lent for good."""
+    if _own is None:
+        print(text)
+    else:
+        _written(_own, text)
+
+
+def end_stdout() -> None:
+    """What is printed from now on, as by what code of others does when the process ends, goes to stderr: no word of it
+    stands behind the report.
+    """
+    own = sys.__stdout__
+    if own is None or (sys.stdout is not own and not own.closed):  # lent for good, or that of a program of others
+        return
+    sys.stdout.flush()
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no stderr
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stdout = sys.stderr
 
 
 def _high(descriptor: int) -> int | None:

@@ -68,3 +68,17 @@ def test_other_targets_litter_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".out.00000000.partial").mkdir()
     kills.replace(tmp_path / "out", "one")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".outer.00000000.partial", "out"]
+
+
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+    """What it leads to is replaced, where that is; nothing is left beside either."""
+    real, link = tmp_path / "real" / "out", tmp_path / "links" / "out"
+    real.mkdir(parents=True)
+    link.parent.mkdir()
+    link.symlink_to("../real/out")
+    (real / "old").write_text("old")
+    place.check_place(link)
+    with place.staging(link) as new:
+        (new / "new").write_text("new")
+    assert link.is_symlink() and [path.name for path in real.iterdir()] == ["new"]
+    assert [path.name for side in (real, link) for path in side.parent.iterdir()] == ["out", "out"]

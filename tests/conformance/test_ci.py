@@ -155,6 +155,24 @@ def test_junit_tells_what_failed_to_run_as_errors(folder: Path, here: Here) -> N
     assert {*errors} == {r"RuntimeError: no \x00 kernel <here>"} and len(errors) == int(suite.get("errors"))
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--kernel", "my_step.py:step", "--operation", "nosense"),
+        ("--kernel", "my_step.py:step", "--runtime", "nosuch"),
+        ("--runtime", "nosuch"),
+        ("--runtime", "ours", "--operation", "channel step"),
+        ("--kernel", "my_step.py:step", "--workers", "2"),
+        ("--runtime", "ours", "--checkpoint-dir", "nowhere"),
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_leaves_an_earlier_report(arguments, folder: Path, here: Here) -> None:
+    (folder / "report.xml").write_text(junit([]))
+    assert here(*arguments, "--junit", "report.xml", at=folder).code == 2
+    assert (folder / "report.xml").read_text() == junit([])
+
+
 def test_junit_is_the_same_again_and_escapes() -> None:
     findings = [
         Finding("step", 'a "case" & more', "failed", "y < 3", cause="D u is left out"),

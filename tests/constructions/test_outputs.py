@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -53,6 +54,15 @@ FILLED = {  # directories that others are put into: of these, as well
     ("conformance", "--out"): "models",
     ("score-table", "place"): "last-name-twin",
 }
+
+SPARED = {  # every command that replaces a directory and reads others: what of OUT it may replace, and its inputs
+    "disguise": ("construction.json", {"format": "disguised-construction"}, "{}", ()),
+    "undisguise": ("construction.json", {"format": "compiled-construction"}, "{} --key {}", ("--key",)),
+    "twin": ("twin.json", {}, "{}", ()),
+    "graft": ("graft.json", {}, "{} {} --tokens {}", ("--tokens",)),
+    "compose": ("construction.json", {"format": "compiled-construction"}, "{} {}", ()),
+}
+READING = [(name, place) for name, (_, _, told, _) in SPARED.items() for place in range(told.count("{}"))]
 
 
 @pytest.fixture
@@ -158,6 +168,47 @@ def test_no_command_writes_into_a_model(output, refused, model: Path) -> None:
     if filled:
         said = refused(*names, *given, *(() if option == "place" else (option,)), "model")
         assert f"model/{filled} lies in {model}, which would hold" in said, said
+
+
+@pytest.mark.parametrize(("name", "place"), READING, ids=str)
+@pytest.mark.parametrize("lost", ["old", "old/below/mine", "old/leads-out", "linked/below/mine"])
+def test_no_input_lies_in_what_is_replaced(name: str, place: int, lost: str, refused, tmp_path: Path) -> None:
+    """Nor is it: of a directory that takes its place whole nothing of the earlier stands."""
+    kept, content, told, _ = SPARED[name]
+    for directory in ("old/below/mine", "other"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "linked").symlink_to("old")
+    (tmp_path / "old" / "leads-out").symlink_to("../other")
+    (tmp_path / "old" / kept).write_text(json.dumps(content))
+    given = ["other"] * told.count("{}")
+    given[place] = lost
+    said = refused(name, *told.format(*given).split(), "--out", "old", "--force")
+    assert said.startswith("--out old would be replaced, and ") and f" {lost}, which this run reads, would be" in said
+    assert (tmp_path / "old" / "below" / "mine").is_dir()
+
+
+def test_every_command_that_replaces_a_directory_and_reads_others_is_walked() -> None:
+    """A command of one input, whose directory is called so, is known by its --force as well."""
+    found = {}
+    for names, command in commands(command_line()):
+        options = {opt for one in command.params for opt in (*one.opts, one.name)}
+        if {"--out", "--force"} <= options and options & {"directory", "host", "circuits"}:
+            found[names[0]] = {option for option in options & INPUTS if option.startswith("--")}
+    keeps = {"export"}  # what is not of an earlier export, and takes the place of nothing else
+    assert found.keys() == SPARED.keys() | keeps
+    outputs_too = {"disguise": {"--key"}}
+    assert {name: found[name] - outputs_too.get(name, set()) for name in SPARED} == {
+        name: set(options) for name, (_, _, _, options) in SPARED.items()
+    }
+
+
+@pytest.mark.parametrize("key", ["hidden/k.json", "hidden/.git/k.json", "linked/.git/k.json"])
+def test_no_key_stands_anywhere_below_the_disguise(key: str, refused, tmp_path: Path) -> None:
+    (tmp_path / "hidden" / ".git").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to("hidden")
+    (tmp_path / "hidden" / "construction.json").write_text(json.dumps({"format": "disguised-construction"}))
+    said = refused("disguise", "plain", "--out", "hidden", "--key", key, "--force")
+    assert f"--key {key} lies in the disguised directory" in said
 
 
 def test_what_verify_lets_stand_in_a_model_is_written_there(refused, model: Path, monkeypatch) -> None:
