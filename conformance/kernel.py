@@ -303,6 +303,7 @@ def _untouched(given: Mapping[str, Any], earlier: dict[str, Given]) -> Iterator[
     tensors = {name: m for name, m in given.items() if isinstance(m, Tensor)}
     before = {name: m.clone() for name, m in tensors.items()}
     around = {id(base): bits(base).clone() for m in tensors.values() if (base := m._base) is not None}
+    memory = {name: _memory(m) for name, m in tensors.items()}
     yield
     if changed := [name for name, each in last.items() if not _is_same(each.before, each.operand)]:
         raise Misbehaved(f"it writes into an operand of the call before, {', '.join(changed)}")
@@ -310,6 +311,9 @@ def _untouched(given: Mapping[str, Any], earlier: dict[str, Given]) -> Iterator[
     if changed := [name for name, m in before.items() if not _is_same(m, given[name])]:
         earlier.clear()
         raise Misbehaved(f"it writes into its operand {', '.join(changed)}")
+    if changed := [name for name, m in tensors.items() if _memory(m) != memory[name]]:
+        earlier.clear()
+        raise Misbehaved(f"it puts other memory in the place of its operand {', '.join(changed)}")
     viewed = {name: m._base for name, m in tensors.items() if m._base is not None}
     if changed := [name for name, base in viewed.items() if not _holds(base, around[id(base)])]:
         raise Misbehaved(f"it writes beside its operand {', '.join(changed)}")
@@ -333,12 +337,13 @@ def _holds(base: Tensor, before: Tensor) -> bool:
 
 
 def _is_same(before: Tensor, after: Tensor) -> bool:
-    """Bit for bit: NaN is the same as itself, and 0 is not −0."""
-    if before.shape != after.shape:
-        return False
-    if before.dtype == after.dtype:
-        return same_bits(before, after)
-    return bool(((before == after) | (before.isnan() & after.isnan())).all())
+    """Bit for bit, in the same dtype: NaN is the same as itself, and 0 is not −0."""
+    return before.shape == after.shape and before.dtype == after.dtype and same_bits(before, after)
+
+
+def _memory(m: Tensor) -> tuple[int, tuple[int, ...]]:
+    """Where a tensor lies, and how: `m.data = …` may change both, and no number."""
+    return m.data_ptr(), m.stride()
 
 
 def _brought_back(result: Any) -> Any:

@@ -42,12 +42,13 @@ def planted(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=F
     return y
 
 
-def met(rows, factors, strength) -> bool:
-    """By brute force: every choice of values for every so many factors stands in a row."""
+def met(rows, factors, strength, allowed=lambda levels: True) -> bool:
+    """By brute force: every choice of values for every so many factors, if it is allowed, stands in a row."""
     return all(
         any(all(row[name] == value for name, value in zip(names, values, strict=True)) for row in rows)
         for names in combinations(factors, strength)
         for values in product(*(factors[name] for name in names))
+        if allowed(dict(zip(names, values, strict=True)))
     )
 
 
