@@ -127,7 +127,7 @@ def numbers(tensor: Tensor, kind: Kind) -> Numbers:
     values = tensor.detach().double().cpu().numpy()
     if kind is Double:
         return values
-    if issubclass(kind, Exact) and values.size and np.abs(values).max() < 2.0**62 and (np.trunc(values) == values).all():
+    if issubclass(kind, Exact) and (abs(values) < 2.0**62).all() and (np.trunc(values) == values).all():
         return values.astype(np.int64).astype(object)
     return _each(kind.of, values.astype(object))
 

@@ -68,9 +68,9 @@ class Case:
         What is exact is rounded once to the result's dtype; a result in float64 is rounded to float32 first. In float64
         softplus(32) is 32 + 1.3e-14, and a key of the length 1024 over √(1024² + 1e-6) has the length 1 − 5e-13. So a
         kernel that computes in it leaves that where terms cancel, and no 0; this is not wrong. What exp(−256), which is
-        6.6e-112, leaves is 0 in float32. Raises ValueError where the result is no dense tensor, has another shape,
-        or is neither in the dtype of the operands (float16 is none for bfloat16) nor in a wider one; or where the last state, which is float32
-        beside any operands, is narrower (the window of a convolution is x).
+        6.6e-112, leaves is 0 in float32. Raises ValueError where the result is no dense tensor, has another shape, or
+        is neither in the dtype of the operands nor in a wider one (float16 is none for bfloat16); or where the last
+        state, which is float32 beside any operands, is narrower (the window of a convolution is x).
         """
         expected = self.expected[name]
         if not isinstance(result, Tensor):

@@ -42,7 +42,7 @@ def border_cases(
 ) -> tuple[Case, ...]:
     """The cases of an operation, those of the stage `ROUNDED` last; without: options not to be taken."""
     exact = [render(op, row) for row in finer(op, wide_rows(op, without, lengths))]
-    rows = finer(op, chunk_rows(op, without, lengths))
+    rows = finer(op, chunk_rows(op, without, lengths), rounded=True)
     ordinary = [case for row in rows for case in both(op, row, share_of(op, row))]
     return (*exact, *sorted(ordinary, key=lambda case: case.stage == ROUNDED))
 

@@ -137,7 +137,8 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
             "sizes": [16],
         }
     if op == "conv":
-        more: Factors = {"start": start[:-1], "length": CONV_LENGTHS, "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
+        more: Factors = {"start": start[:-1], "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
+        more["length"] = CONV_LENGTHS
         return common | more | {"activation": [None, "silu", "swish"], "last state": [False, True]}
     found: Factors = common | {"start": start, "last state": [False, True], "sizes": _SIZES[op]}
     found |= {name: [False, True] for name in ("D", "z", "bias", "softplus")} | {"groups": [1, 2]}

@@ -19,20 +19,26 @@ ROWS = (2, 3, 5, 9)
 GROUPS = (2, 3, 4, 5, 7, 8, 9)
 DOCUMENTS = (0, 20, 40)
 """How many more there are than where each ends somewhere else: see `packing`."""
-_MANY_ROWS = 2**14  # numbers of one row of u, x or v, beyond which no more than a few rows are drawn
-_OTHER_HEADS: Mapping[str, Mapping[Any, Sequence[Any]]] = {  # of sizes that are crossed, with the same channels
-    **{op: {(4, 2, 2): [(16, 1, 2), (3, 2, 2)], (6, 1, 3): [(5, 1, 3), (9, 1, 3), (15, 1, 3)]} for op in ("selective_scan", "ssd")},
+_MOST = 5 * 2**14  # numbers of u, x or v, beyond which there are no more than three rows
+_HEADS = {(4, 2, 2): [(16, 1, 2), (3, 2, 2)], (6, 1, 3): [(5, 1, 3), (9, 1, 3), (15, 1, 3)]}
+_OTHERS: Mapping[str, Mapping[Any, Sequence[Any]]] = {
+    "selective_scan": _HEADS,
+    "ssd": _HEADS,
     "conv": {8: [5], 12: [7]},
 }
+"""Of sizes that are crossed: others of about as many numbers."""
 _SPREADS = {2: (2, 4), 3: (3, 8)}
 _SHORT = 16  # positions, in which dozens of documents have no room
 
 
-def finer(op: str, rows: Sequence[Levels], one_size: bool = False) -> list[Row]:
-    """Rows with a number in the place of each "several"; one_size: sizes and groups stay what they are."""
+def finer(op: str, rows: Sequence[Levels], one_size: bool = False, rounded: bool = False) -> list[Row]:
+    """Rows with a number in the place of each "several"; one_size: sizes and groups stay. rounded: whether
+    results in a narrow dtype may be rounded in between; of many rows the worst entry is off by more.
+    """
     found: list[Row] = [{**row} for row in rows]
-    kinds: list[Callable[[str, Levels], Iterator[Row]]] = [_batches, _documents]
-    for choices in kinds if one_size else [_batches, _shapes, _spreads, _documents]:
+    few = lambda op, row: iter(()) if rounded and row["dtype"] != "float32" else _batches(op, row)
+    kinds: list[Callable[[str, Levels], Iterator[Row]]] = [few, _documents]
+    for choices in kinds if one_size else [few, _shapes, _spreads, _documents]:
         found = _spread(found, [[*choices(op, row)] for row in found])
     return found
 
@@ -59,10 +65,11 @@ def _pairs(row: Row, new: Row) -> list[Any]:
 
 def _batches(op: str, row: Levels) -> Iterator[Row]:
     if row.get("batch", 1) > 1:
-        yield from ({"batch": batch} for batch in ROWS if batch <= 3 or _numbers(op, row) * batch <= _MANY_ROWS * 5)
+        yield from ({"batch": batch} for batch in ROWS if batch <= 3 or batch * _numbers(row) <= _MOST)
 
 
-def _numbers(op: str, row: Levels) -> int:
+def _numbers(row: Levels) -> int:
+    """Of one row of u, x or v; of the delta rule, of k."""
     sizes = row["sizes"]
     return row["length"] * (sizes if isinstance(sizes, int) else sizes[0] * sizes[1])
 
@@ -73,7 +80,7 @@ def _shapes(op: str, row: Levels) -> Iterator[Row]:
     if op == "norm":
         yield from ({"groups": count} for count in (2, 4, 8) if groups > 1)
         return
-    for each in (sizes, *_OTHER_HEADS.get(op, {}).get(sizes, ())):
+    for each in (sizes, *_OTHERS.get(op, {}).get(sizes, ())):
         if groups == 1:
             yield {"sizes": each}
         elif each == sizes or each[0] > 3:

@@ -63,7 +63,7 @@ def ordinary_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The crossed cases of ordinary numbers, those of the stage `ROUNDED` last; without: options not to be taken."""
-    rows = finer(op, ordinary_rows(op, without, lengths))
+    rows = finer(op, ordinary_rows(op, without, lengths), rounded=True)
     cases = [case for row in rows for case in both(op, row, share_of(op, row))]
     return tuple(sorted(cases, key=lambda case: case.stage == ROUNDED))
 
@@ -152,8 +152,8 @@ def _scan(op: str, row: Row, draw: _Draw) -> tuple[dict[str, Tensor], dict[str, 
     time, sizes = (row["batch"], row["length"]), (heads, channels)
     bias, steps = None, draw.between((*time, heads, own), *((-2.5, 1.0) if row["softplus"] else (0.125, 1.0)))
     if row["bias"]:  # of the sign of Δ where no softplus follows: in bfloat16 their sum is as near as each of them
-        low = draw.between((heads, own), 0.25, 0.4) + 0.35 * _in_turn(heads, 1, 0)[:, None]  # neighbours differ
-        bias = draw.signed((heads, own)) if row["softplus"] else low
+        neighbours = 0.35 * _in_turn(heads, 1, 0)[:, None]  # differ
+        bias = draw.signed((heads, own)) if row["softplus"] else draw.between((heads, own), 0.25, 0.4) + neighbours
         steps = steps - bias if row["softplus"] else steps
     if row.get("limit"):  # of one position too some are cut off
         beside = bias if bias is not None and row["softplus"] else torch.zeros(heads, own)
