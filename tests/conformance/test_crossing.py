@@ -248,7 +248,7 @@ def test_a_crossed_norm_is_called_by_the_side_on_which_its_gate_is() -> None:
 def test_a_norm_that_has_an_epsilon_of_its_own_is_wrong() -> None:
     def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True, own=None):
         x, gate = x.double(), 1 if z is None else torch.nn.functional.silu(z.double())
-        rows = (x if norm_before_gate else x * gate).unflatten(-1, (-1, group_size))
+        rows = (x if norm_before_gate else x * gate).unflatten(-1, (-1, group_size or x.shape[-1]))
         y = (rows * (rows.square().mean(-1, keepdim=True) + (own or eps)).rsqrt()).flatten(-2) * weight
         return (y * gate if norm_before_gate else y).to(weight.dtype)
 
