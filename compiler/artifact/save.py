@@ -89,7 +89,7 @@ def write(
     check_target(target, overwrite)
     try:
         with staging(target) as place:
-            kept = _keep_what_is_not_ours(target, place)
+            kept = keep_what_is_not_ours(target, place)
             for name, text in (texts if kept else texts | {CARD: card}).items():
                 write_text(place / name, text)
             write_tensors(tensors, place / WEIGHTS, {"format": "pt"})
@@ -142,7 +142,7 @@ def _is_ours(target: Path) -> bool:
     return isinstance(content, dict) and content.get("format") == FORMAT
 
 
-def _keep_what_is_not_ours(target: Path, place: Path) -> bool:
+def keep_what_is_not_ours(target: Path, place: Path) -> bool:
     """Copy the user's own files of an earlier checkpoint; True where its README.md is one of them."""
     if not target.is_dir():
         return False

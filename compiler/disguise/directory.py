@@ -29,7 +29,7 @@ from compiler.artifact.manifest import (
 )
 from compiler.artifact.place import check_place, recover, staging
 from compiler.artifact.plain_files import check_plain, placed_first, text_of
-from compiler.artifact.save import write_tensors, write_text
+from compiler.artifact.save import keep_what_is_not_ours, write_tensors, write_text
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import TOKENIZER_FILES
 from compiler.artifact.weights_file import read_tensors
@@ -107,14 +107,19 @@ def write_weights(tensors: Tensors, place: Path) -> None:
 
 
 def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
-    """Write the checkpoint that was disguised, every file as it was; CheckpointError where one would not be."""
+    """Write the checkpoint that was disguised, every file as it was; CheckpointError where one would not be.
+
+    Of an earlier checkpoint there the user's own files stay, as where one is saved.
+    """
     with staging(out) as place:
+        kept = keep_what_is_not_ours(out, place)
         for name in TEXTS:
             write_text(place / name, text_of(directory / name))
         for name, text in key.files.items():
             if name not in BESIDE:
                 raise DisguiseError(f"the key has a file {name!r:.60}, which no checkpoint of ours has.")
-            write_text(place / name, text)
+            if not (kept and name == CARD):
+                write_text(place / name, text)
         write_weights(tensors, place)
         check_files(place, read_manifest(place))
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from compiler.artifact.plain_files import check_replaced, write_whole
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
-from constructions.command.outputs import JUNIT, check_apart, check_kind, check_outside
+from constructions.command.outputs import JUNIT, VECTORS, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
 from constructions.command.stdout import stdout_lent
@@ -58,6 +58,7 @@ def conformance(
     """Test a kernel, or a runtime, against results that are known bit for bit."""
     if out is not None:
         check_outside(out / "models", "--out")
+        _check_vectors(out / "vectors")
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
@@ -74,13 +75,14 @@ def conformance(
         other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
         raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
     _check_names(operation, runtime)
-    if kernel:
-        _check_device(device)
     where = Where(workers, scheduler, quiet=as_json)
     if where.asked and (checkpoint_dir or not (faults or runtime)):
         raise ValueError(
             "--workers shares out the bugs of --faults, or the models made for --runtime: pass one of them."
         )
+    if kernel:
+        _forget(junit)
+        _check_device(device)
     if faults:
         _faults(where, as_json)
         return
@@ -104,7 +106,6 @@ def conformance(
         if kernel:
             from conformance.kernel import kernel_named
 
-            _forget(junit)
             tested += try_kernel(kernel_named(kernel, operation, device), full)
             _check_run(kernel, tested[0])
         if runtime or (checkpoint_dir and not kernel):
@@ -180,8 +181,20 @@ def _check_names(operation: str | None, runtime: str | None) -> None:
         check_name(runtime)
 
 
+def _check_vectors(directory: Path) -> None:
+    """ValueError where a file of somebody stands in place of one of vectors."""
+    from conformance.cases import OPERATIONS
+
+    for op in OPERATIONS:
+        path = directory / f"{op}.safetensors"
+        check_replaced(path, f"--out {path}")
+        check_kind(path, "--out", VECTORS)
+
+
 def _forget(junit: Path | None) -> None:
-    """The report of an earlier run is no verdict on this one, which may end in the code of others that begins now."""
+    """The report of an earlier run is no verdict on this one, which may end in the code of others that begins now, or
+    for want of a device.
+    """
     if junit is not None:
         junit.unlink(missing_ok=True)
 

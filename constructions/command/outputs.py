@@ -51,8 +51,10 @@ CSV = Kind("CSV table", _is_csv)
 HTML = Kind("HTML page", _beginning(rb"(?i:<!doctype html)"))
 JUNIT = Kind("JUnit report", _beginning(rb"(<\?xml[^>]*>\s*)?<testsuites?[\s>/]"))
 LATEX = Kind("LaTeX table", _beginning(rb"(%.*\n)*\\begin\{table\}"))
+PARQUET = Kind("Parquet table", re.compile(rb"PAR1").match)
 MARKDOWN = Kind("Markdown page", _beginning(rb"# \S"))
 PICTURE = Kind("picture", re.compile(rb"\x89PNG|%PDF-|(<\?xml[^>]*>\s*(<!DOCTYPE svg[^>]*>\s*)?)?<svg\s").match)
+VECTORS = Kind("file of vectors", re.compile(rb'.{8}\{"__metadata__":\{"cases":', re.DOTALL).match)
 
 
 def file_path(path: Path, option: str) -> Path:

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
+from compiler.artifact.plain_files import check_replaced
 from constructions.command import display
 from constructions.command.display import BOLD, console
 from constructions.command.options import Json, Scheduler, Seed, Workers
-from constructions.command.outputs import check_outside
+from constructions.command.outputs import PARQUET, check_kind, check_outside
 from constructions.command.reporting import strict_json, table_of
 from constructions.command.sharding import Where
 
@@ -128,7 +129,10 @@ def data(
 
     entries, written = chosen(names or [], everything), []
     for entry in entries:
-        check_outside(out / entry.name / "train.parquet", "--out")
+        for name in ("train.parquet", "test.parquet"):
+            check_outside(out / entry.name / name, "--out")
+            check_replaced(out / entry.name / name, f"--out {out / entry.name / name}")
+            check_kind(out / entry.name / name, "--out", PARQUET)
     with display.progress(quiet=as_json) as bars:
         advance = bars("circuits", len(entries))
         for entry in entries:

@@ -162,7 +162,7 @@ def test_junit_tells_what_failed_to_run_as_errors(folder: Path, here: Here) -> N
         ("--kernel", "my_step.py:step", "--runtime", "nosuch"),
         ("--runtime", "nosuch"),
         ("--runtime", "ours", "--operation", "channel step"),
-        ("--kernel", "my_step.py:step", "--device", "nosuch"),
+        ("--kernel", "my_step.py:step", "--workers", "2"),
         ("--runtime", "ours", "--checkpoint-dir", "nowhere"),
     ],
     ids=" ".join,

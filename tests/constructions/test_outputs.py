@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+import torch
 from matplotlib.figure import Figure
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
+from conformance import loader as vectors
+from conformance.cases import cases
 from conformance.junit import junit
 from constructions.command import outputs
 from constructions.command.cli import app, command_line
@@ -249,6 +253,31 @@ def test_a_picture_through_a_link_destroys_no_other_file(command, refused, model
 def test_a_link_that_leads_nowhere_is_refused_before_the_work(refused, tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("nowhere")
     assert "out is a link that leads nowhere" in refused("disguise", "plain", "--out", "out")
+
+
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_data_of_the_zoo_replace_no_file_that_is_none(name: str, refused, tmp_path: Path) -> None:
+    path = tmp_path / "made" / "toggle-32" / f"{name}.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    assert f"{name}.parquet is there already, and no Parquet" in refused("zoo", "data", "toggle-32", "--out", "made")
+    assert path.read_text() == "mine" and len([*path.parent.iterdir()]) == 1
+    path.unlink()
+    for _ in range(2):  # and those of an earlier run are replaced
+        done = CliRunner().invoke(app, ["zoo", "data", "toggle-32", "--out", "made", "--train", "4", "--test", "2"])
+        assert done.exit_code == 0, done.output
+
+
+def test_vectors_replace_no_weights_of_others(refused, tmp_path: Path) -> None:
+    path = tmp_path / "made" / "vectors" / "norm.safetensors"
+    path.parent.mkdir(parents=True)
+    for metadata in (None, {"format": "pt"}):
+        save_file({"mine": torch.ones(2)}, path, metadata)
+        before = path.read_bytes()
+        assert "norm.safetensors is there already, and no file of vectors" in refused("conformance", "--out", "made")
+        assert path.read_bytes() == before and not (tmp_path / "made" / "models").exists()
+    vectors.save(cases("norm", False)[:2], path)
+    outputs.check_kind(path, "--out", outputs.VECTORS)
 
 
 HEADS, ROWS = ["model", "said, and of whom"], [["a", 'it is "so",\nso'], ["b", "c"]]

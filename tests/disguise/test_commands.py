@@ -171,6 +171,21 @@ def test_refusals_in_one_sentence_and_nothing_written(place, tmp_path):
         load(other)
 
 
+def test_what_is_the_users_stays_where_a_disguise_is_taken_back(place, tmp_path):
+    """As where a checkpoint is built anew, and also through a link, which stays one."""
+    back, link = Path(shutil.copytree(place / "mamba", tmp_path / "back")), tmp_path / "link"
+    (back / "notes").mkdir()
+    (back / "notes" / "mine.txt").write_text("mine")
+    (back / "README.md").write_text("mine")
+    link.symlink_to("back")
+    assert run("undisguise", place / "mamba-other", "--key", key(place, "mamba"), "--out", link, "--force") == 0
+    assert (back / "notes" / "mine.txt").read_text() == (back / "README.md").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["back", "link"] and link.is_symlink()
+    (back / "README.md").unlink()
+    assert run("undisguise", place / "mamba-other", "--key", key(place, "mamba"), "--out", back, "--force") == 0
+    assert (back / "README.md").read_bytes() == (place / "mamba" / "README.md").read_bytes()
+
+
 @pytest.fixture
 def earlier(place, tmp_path) -> tuple[Path, Path]:
     """A disguise and its key, which may be replaced."""

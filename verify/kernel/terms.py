@@ -38,7 +38,7 @@ from verify.kernel.language import Language
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
 _MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 33  # of a polynomial; numbers that a proof forms, or what takes as long
 _OF_A_TERM = 1 << 11  # numbers that take as long as a term of a polynomial, or a polynomial without any
-_OF_A_LETTER = 1 << 2  # of a function of one
+_OF_A_LETTER, _OF_A_FRACTION = 1 << 2, 1 << 10  # of a function of one; where its numbers are looked at one by one
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
 
 
@@ -159,6 +159,7 @@ class Terms:
 
     def of_letter(self, numbers: np.ndarray | Sequence[Fraction]) -> Poly:
         """A function of the present letter: its floats, fractions or whole numbers."""
+        self._spend_terms(7)
         self.spend(_OF_A_LETTER * self.language.tokens)
         values, below = whole(np.where(self.language.used, np.asarray(numbers), 0))
         return Poly(self._function(values, Fraction(1, below), 0, ()))
@@ -206,6 +207,7 @@ class Terms:
 
     def by_letter(self, p: Poly) -> np.ndarray:
         """A polynomial of tables of the present letter, letter by letter."""
+        self.spend(_OF_A_FRACTION * self.language.tokens * (1 + len(p.terms)))
         found = np.full(self.language.tokens, p.const, object)
         for m, c in p.terms.items():
             if m:
@@ -224,6 +226,7 @@ class Terms:
 
     def latch(self, p: Poly, flag: Poly) -> Poly:
         """p at the last position where flag, of which 0 or 1 is known, was 1; 0 before."""
+        self._spend_terms(0)
         if flag.constant:
             return p if flag.const else ZERO
         return self._state("latch", p, flag)

@@ -179,7 +179,7 @@ def test_a_walk_ends_at_its_steps(monkeypatch: pytest.MonkeyPatch):
 def test_all_cases_of_a_proof_are_counted_together(recall, monkeypatch: pytest.MonkeyPatch):
     """Each claim has limits of its own, and there may be thousands."""
     found = searched(recall)[1]
-    for name in ("terms._OF_A_TERM", "terms._OF_A_LETTER", "circuit._OF_A_RAMP"):
+    for name in ("terms._OF_A_TERM", "terms._OF_A_LETTER", "terms._OF_A_FRACTION", "circuit._OF_A_RAMP"):
         monkeypatch.setattr(f"verify.kernel.{name}", 0)
     monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 100)
     with pytest.raises(Refused, match="the proof forms more than 100 numbers"):
@@ -269,6 +269,15 @@ def test_each_polynomial_costs_as_many_numbers_as_it_has_terms():
         before = terms._work
         form()
         assert terms._work - before >= len(far.terms) << 11, name
+    always: dict[str, Callable[[], Any]] = {
+        "latch": lambda: terms.latch(letter, constant(1)),
+        "of_letter": lambda: terms.of_letter(np.array([0, 0])),
+        "by_letter": lambda: terms.by_letter(letter),
+    }
+    for name, form in always.items():
+        before = terms._work
+        form()
+        assert terms._work - before >= 1 << 11, name
 
 
 # Tasks ---------------------------------------------------------------------------------------------------------------
