@@ -21,6 +21,7 @@ _ARGUMENTS = {
     "normed": ("use_qk_l2norm_in_kernel",),
     "gate": ("norm_before_gate",),
 }
+_WITH_DEFAULTS = ("eps", "group_size", "norm_before_gate")
 _NO_ARGUMENTS = ("dtype", "batch", "views", "taps")
 _FIRST: dict[Option, str] = {
     ("dtype", "float32"): "float32",
@@ -79,7 +80,15 @@ def never_asked(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> t
     first = [option for option in _FIRST if option[0] in varying]
     others = [*first, *(option for op in kernel.operations() for option in not_run(kernel, op, ran))]
     others = [option for option in others if option in known - met and _has_arguments(kernel, option)]
-    return (*of_arguments, *dict.fromkeys(words for option in others if (words := _in_words(option))))
+    said = dict.fromkeys(words for option in others if (words := _in_words(option)))
+    return (*of_arguments, *said, *_unasked_defaults(kernel, ran))
+
+
+def _unasked_defaults(kernel: Kernel, ran: Sequence[Case]) -> list[str]:
+    """What it does where these are left out, if no case asks for that by name: which default is right nobody says."""
+    given = {name: [case.options[name] for case in ran if name in case.options] for name in _WITH_DEFAULTS}
+    own = {name: value for name, value in kernel.defaults.items() if name in given and kernel.op == "norm"}
+    return [f"{name} left out ({value!r})" for name, value in own.items() if value not in (None, *given[name])]
 
 
 def _given(kernel: Kernel, case: Case) -> set[str]:

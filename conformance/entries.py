@@ -24,6 +24,7 @@ _AXES = {
 }
 _MODULI = (2, 3, 4, 8, 16, 32, 64, 128, 256)
 _LISTED = 4
+_BORNE_OUT = 3  # entries that differ; by chance one of three is the same as another
 
 
 def described(case: Case, wrong: Mapping[str, Tensor], results: Mapping[str, Tensor]) -> str:
@@ -84,23 +85,33 @@ def indices(axis: str, places: list[int], size: int) -> str:
 
 
 def _instead(axes: Sequence[str], case: Case, name: str, mask: Tensor, result: Tensor) -> Iterator[str]:
-    """What the wrong entries are: the right ones of another index, nothing, no numbers, or a multiple."""
+    """What the wrong entries are: a multiple, the right ones of another index, nothing, or no numbers."""
     found, expected = result.double(), case.expected[name].float().to(result.dtype).double()
-    if others := list(_of_others(axes, found, expected, mask)):
-        yield ", ".join(others[:_LISTED])
-        return
     there, right = found[mask], expected[mask]
-    if torch.isnan(there).all():
+    times = _times(there, right)
+    if times and len(right.abs().unique()) > 1:  # of different sizes: no other index has the same multiple by chance
+        yield times
+    elif others := list(_of_others(axes, found, expected, mask)):
+        yield ", ".join(others[:_LISTED])
+    elif torch.isnan(there).all():
         yield "they are NaN"
     elif (there == 0).all():
         yield "they are 0"
     elif torch.isinf(there).all():
         yield "they are " + " or ".join(f"{value:g}" for value in sorted({*there.tolist()}))
-    elif (right != 0).all() and len(set((there / right).tolist())) == 1:
-        times = float(there[0] / right[0])
-        short = f"{times:.6g}"
-        if float(short) == times or len(there) > 1:  # any one entry is some multiple
-            yield f"they are {short if float(short) == times else times} times what is right"
+    elif times:
+        yield times
+
+
+def _times(there: Tensor, right: Tensor) -> str:
+    """Which multiple of what is right the wrong entries are; "" where they are of none, or of 0."""
+    if not (there.isfinite().all() and (right != 0).all() and there.any() and len(set((there / right).tolist())) == 1):
+        return ""
+    times = float(there[0] / right[0])
+    short = f"{times:.6g}"
+    if float(short) != times and len(there) == 1:  # any one entry is some multiple
+        return ""
+    return f"they are {short if float(short) == times else times} times what is right"
 
 
 def _of_others(axes: Sequence[str], found: Tensor, expected: Tensor, mask: Tensor) -> Iterator[str]:
@@ -116,4 +127,16 @@ def _of_others(axes: Sequence[str], found: Tensor, expected: Tensor, mask: Tenso
                 break
             pairs.append((place, min(matches, key=lambda j: (abs(j - place), j))))
         else:
-            yield from (f"{axis} {place} has that of {axis} {other}" for place, other in pairs)
+            if _borne_out(pairs, [found.select(i, place)[mask.select(i, place)] for place, _ in pairs], mask.shape[i]):
+                yield from (f"{axis} {place} has that of {axis} {other}" for place, other in pairs)
+
+
+def _borne_out(pairs: Sequence[tuple[int, int]], there: Sequence[Tensor], count: int) -> bool:
+    """Whether so many differing entries say it that small integers do not by chance: the more indices each might have
+    been of, the more entries. Indices that are all as far off are one such choice.
+
+    pairs: each wrong index and its other; there: the wrong entries of each; count: the indices of their axis.
+    """
+    differing = sum(len(each.unique()) for each in there)
+    choices = len({place - other for place, other in pairs})
+    return differing >= _BORNE_OUT + choices * math.log(max(1, count - 1), _BORNE_OUT)

@@ -113,9 +113,9 @@ class Double:
     """Floats of 64 bits, for random operands that are held to a tolerance of float32."""
 
     of = staticmethod(float)
-    exp = staticmethod(lambda x: math.exp(x) if x < 88.72 else math.inf)  # as float32 has it
-    softplus = staticmethod(lambda x: x if x > 40 else math.log1p(math.exp(x)))
-    silu = staticmethod(lambda x: x / (1 + math.exp(-x)) if x > -700 else 0.0)
+    exp = staticmethod(lambda x: np.where(x < 88.72, np.exp(np.minimum(x, 88.72)), math.inf))  # as float32 has it
+    softplus = staticmethod(lambda x: np.where(x > 40, x, np.log1p(np.exp(np.minimum(x, 40)))))
+    silu = staticmethod(lambda x: np.where(x > -700, x / (1 + np.exp(-np.maximum(x, -700))), 0.0))
     norm_factor = staticmethod(lambda mean_square, eps: 1 / math.sqrt(mean_square + eps))
 
 
@@ -125,12 +125,18 @@ Kind = type[Exact] | type[Near] | type[Double]
 def numbers(tensor: Tensor, kind: Kind) -> Numbers:
     """A tensor's values, exactly."""
     values = tensor.detach().double().cpu().numpy()
-    return values if kind is Double else _each(kind.of, values.astype(object))
+    if kind is Double:
+        return values
+    if issubclass(kind, Exact) and (abs(values) < 2.0**62).all() and (np.trunc(values) == values).all():
+        return values.astype(np.int64).astype(object)
+    return _each(kind.of, values.astype(object))
 
 
 def _each(function: Any, values: np.ndarray) -> Numbers:
     """A function of every number, computed once for each: most operands have few different ones."""
     if values.dtype == np.float64:  # hardly any two are the same
+        if function in (Double.exp, Double.softplus, Double.silu):
+            return function(values)
         found = map(function, values.reshape(-1).tolist())
         return np.fromiter(found, np.float64, values.size).reshape(values.shape)
     if values.dtype == object:
@@ -220,7 +226,9 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip) -> 
         written = delta * u
         if kind is Double:  # the same operations in the same order, in arrays of floats
             decay, written, B, C, h = (m.astype(float) for m in (decay, written, B, C, h))
-        y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
+            y, h = _walked(decay, written, B, C, h, kind.of(0), seq_idx)
+        else:
+            y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
     gate = 1 if z is None else _each(kind.silu, z)
     y = y * gate if gate_before_skip else y
     y = y if D is None else y + D * u

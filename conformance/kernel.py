@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import sys
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -92,6 +93,7 @@ class Kernel:
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
     device: where the operands are put; results are brought back.
     keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
+    defaults: what its signature has for arguments that are left out.
     earlier: the operands of the call before, which a later call may not write to either.
     left: the settings of the process that it left behind, which are put back for it alone.
     states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
@@ -105,6 +107,7 @@ class Kernel:
     device: str = "cpu"
     states: Literal["one", "each"] = "one"
     keywords: Literal["none", "unknown", "any"] = "none"
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
     left: Left = field(default_factory=Left, compare=False, repr=False)
 
@@ -142,7 +145,7 @@ class Kernel:
     def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: bool) -> dict[str, Tensor]:
         """asked: whether the last state is asked for, which may be another path through a kernel."""
         options = case.arguments
-        if self.op == "norm" and "group_size" not in self.accepts and options["group_size"] == inputs["x"].shape[-1]:
+        if self.op == "norm" and options["group_size"] == inputs["x"].shape[-1] and self._leaves_out_group_size(case):
             del options["group_size"]  # one group, as where none is named
         # A limit, a document or a size is not to be left out in silence; a default may be.
         self._check_accepted({*inputs, *(key for key, value in options.items() if value not in (None, False))})
@@ -164,6 +167,11 @@ class Kernel:
         # What was asked for and did not come is wrong, and not left out: None is no tensor.
         asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
         return dict.fromkeys(asked_for) | given_back
+
+    def _leaves_out_group_size(self, case: Case) -> bool:
+        """Always where it has no argument for it, and in half of the cases where None is what it has by default."""
+        by_default = "group_size" in self.defaults and self.defaults["group_size"] is None
+        return "group_size" not in self.accepts or (by_default and zlib.crc32(case.name.encode()) % 2 == 0)
 
     def _check_accepted(self, names: Collection[str]) -> None:
         """Raises Lacks with all that it lacks; the size of a chunk changes no result."""
@@ -303,6 +311,7 @@ def _untouched(given: Mapping[str, Any], earlier: dict[str, Given]) -> Iterator[
     tensors = {name: m for name, m in given.items() if isinstance(m, Tensor)}
     before = {name: m.clone() for name, m in tensors.items()}
     around = {id(base): bits(base).clone() for m in tensors.values() if (base := m._base) is not None}
+    memory = {name: _memory(m) for name, m in tensors.items()}
     yield
     if changed := [name for name, each in last.items() if not _is_same(each.before, each.operand)]:
         raise Misbehaved(f"it writes into an operand of the call before, {', '.join(changed)}")
@@ -310,6 +319,9 @@ def _untouched(given: Mapping[str, Any], earlier: dict[str, Given]) -> Iterator[
     if changed := [name for name, m in before.items() if not _is_same(m, given[name])]:
         earlier.clear()
         raise Misbehaved(f"it writes into its operand {', '.join(changed)}")
+    if changed := [name for name, m in tensors.items() if _memory(m) != memory[name]]:
+        earlier.clear()
+        raise Misbehaved(f"it puts other memory in the place of its operand {', '.join(changed)}")
     viewed = {name: m._base for name, m in tensors.items() if m._base is not None}
     if changed := [name for name, base in viewed.items() if not _holds(base, around[id(base)])]:
         raise Misbehaved(f"it writes beside its operand {', '.join(changed)}")
@@ -333,12 +345,13 @@ def _holds(base: Tensor, before: Tensor) -> bool:
 
 
 def _is_same(before: Tensor, after: Tensor) -> bool:
-    """Bit for bit: NaN is the same as itself, and 0 is not −0."""
-    if before.shape != after.shape:
-        return False
-    if before.dtype == after.dtype:
-        return same_bits(before, after)
-    return bool(((before == after) | (before.isnan() & after.isnan())).all())
+    """Bit for bit, in the same dtype: NaN is the same as itself, and 0 is not −0."""
+    return before.shape == after.shape and before.dtype == after.dtype and same_bits(before, after)
+
+
+def _memory(m: Tensor) -> tuple[int, tuple[int, ...]]:
+    """Where a tensor lies, and how: `m.data = …` may change both, and no number."""
+    return m.data_ptr(), m.stride()
 
 
 def _brought_back(result: Any) -> Any:
@@ -421,7 +434,8 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
         call = _with_absent(call, absent)
     op = op or _certain(name, _operation(name, accepts), parameters.values())
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none")
+    defaults = {each.name: each.default for each in parameters.values() if each.default is not each.empty}
+    return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none", defaults=defaults)
 
 
 _STATES = {"state", "states", "ssm_state", "conv_state", "h", "h0", "hidden", "s", "S", "cache", "prev", "out_state"}

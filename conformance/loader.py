@@ -68,9 +68,9 @@ class Case:
         What is exact is rounded once to the result's dtype; a result in float64 is rounded to float32 first. In float64
         softplus(32) is 32 + 1.3e-14, and a key of the length 1024 over √(1024² + 1e-6) has the length 1 − 5e-13. So a
         kernel that computes in it leaves that where terms cancel, and no 0; this is not wrong. What exp(−256), which is
-        6.6e-112, leaves is 0 in float32. Raises ValueError where the result is no dense tensor, or has another shape, a
-        dtype narrower than that of the operands, or one of no real floats; or where the last state, which is float32
-        beside any operands, is narrower (the window of a convolution is x).
+        6.6e-112, leaves is 0 in float32. Raises ValueError where the result is no dense tensor, has another shape, or
+        is neither in the dtype of the operands nor in a wider one (float16 is none for bfloat16); or where the last
+        state, which is float32 beside any operands, is narrower (the window of a convolution is x).
         """
         expected = self.expected[name]
         if not isinstance(result, Tensor):
@@ -82,7 +82,7 @@ class Case:
         if result.shape != expected.shape:
             raise ValueError(f"{name} has shape {tuple(result.shape)}, but must have {tuple(expected.shape)}.")
         given = self.results_in("y")
-        if result.dtype.itemsize < given.itemsize or not result.dtype.is_floating_point:
+        if result.dtype not in (given, torch.float32, torch.float64) or result.dtype.itemsize < given.itemsize:
             raise ValueError(f"{name} is {result.dtype}, but the operands are {given}.")
         if name == "last_state" and self.op != "conv" and result.dtype.itemsize < 4:
             raise ValueError(f"{name} is {result.dtype}, but a state must be float32, whatever the operands are.")

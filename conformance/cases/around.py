@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from conformance.cases.curves import GATES, ULP, UNITS, half_a_unit
+from conformance.cases.curves import GATES, SIGMOID, ULP, UNITS, half_a_unit
 from conformance.cases.draw import BF16, Draw, case, name_of
 from conformance.cases.row import NEIGHBOURS
 from conformance.loader import Case
@@ -50,6 +51,7 @@ def conv_cases(full: bool = False) -> Iterator[Case]:
     yield _conv("dtype", "bfloat16", "inputs in bfloat16", 9, bias=True, silu=True, dtype=BF16)
     yield _conv("dtype", "float16", "inputs in float16", 9, bias=True, silu=True, dtype=torch.half)
     yield _conv("dtype", "float16, window", "a window kept in float16", 9, last=True, dtype=torch.half, wide="x")
+    yield _conv("dtype", "bfloat16, window", "a window kept in bfloat16", 9, last=True, dtype=BF16, wide="x")
     curve = "silu to a few units in the last place"
     for name in ("silu", "swish"):
         yield _conv(
@@ -93,7 +95,7 @@ def _conv(
 ) -> Case:
     """wide: the operand whose numbers have 12 bits, or all bits of the dtype. positive: whether taps and bias are, so
     that silu leaves what it is given. x: the input of every channel, if it is given; y is then held to `near`, a part
-    of it, or to 2^-24.
+    of it, or to 2^-24, or as far as a sigmoid may be off.
     """
     draw = Draw(f"conv {name}")
     scale = 128 if silu and not positive else 1
@@ -116,10 +118,12 @@ def _conv(
         ids = [number for number, size in documents.items() for _ in range(size)]
         inputs["seq_idx"] = torch.tensor([ids] * batch, dtype=torch.int32)
     options: dict[str, Any] = {"activation": activation if silu else None} | ({"cuts": cuts} if cuts else {})
+    sums = 1.25 * inputs["x"] + 0.75 * F.pad(inputs["x"], (1, 0))[..., :-1]
+    near_0 = torch.clamp(sums.double().abs() * SIGMOID, min=2.0**-24)
     found = {"window": [taps - 1]} if taps > 1 else {}
     return case(
         "conv", stage, name, asks, inputs, options, last_state=last, borders=found, dtype=dtype, relative=near,
-        absolute=2.0**-24 if near else 0.0,
+        absolute=near_0 if near else 0.0,
     )  # fmt: skip
 
 
@@ -219,4 +223,6 @@ def _norm(
     if wide:
         inputs[wide] = draw.wide(wide, inputs[wide], dtype)
     options = {"eps": epsilon, "group_size": group_size or width, "norm_before_gate": before}
-    return case("norm", stage, name, asks, inputs, options, relative=near, dtype=dtype)
+    # Along the curve x over its root is ±1.
+    off = inputs["z"].double().abs() * SIGMOID if z and gates is GATES else 0.0
+    return case("norm", stage, name, asks, inputs, options, relative=near, absolute=off, dtype=dtype)

@@ -24,6 +24,7 @@ from conformance.cases.crossed import (
     render,
     rows_without,
 )
+from conformance.cases.finer import finer
 from conformance.cases.ordinary import ROUNDED, both, ordinary_factors_of, share_of
 from conformance.loader import Case
 
@@ -40,8 +41,9 @@ def border_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The cases of an operation, those of the stage `ROUNDED` last; without: options not to be taken."""
-    exact = [render(op, row) for row in wide_rows(op, without, lengths)]
-    ordinary = [case for row in chunk_rows(op, without, lengths) for case in both(op, row, share_of(op, row))]
+    exact = [render(op, row) for row in finer(op, wide_rows(op, without, lengths))]
+    rows = finer(op, chunk_rows(op, without, lengths), rounded=True)
+    ordinary = [case for row in rows for case in both(op, row, share_of(op, row))]
     return (*exact, *sorted(ordinary, key=lambda case: case.stage == ROUNDED))
 
 

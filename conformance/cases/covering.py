@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
 Level = tuple[str, Any]
 """A factor and the value that it has."""
+Allowed = Callable[[Mapping[str, Any]], bool]
+"""Whether values may stand together; of a factor each must have one that may stand beside any of the others."""
 
 
 def tuples(factors: Mapping[str, Sequence[Any]], strength: int) -> Iterator[frozenset[Level]]:
@@ -18,22 +20,26 @@ def tuples(factors: Mapping[str, Sequence[Any]], strength: int) -> Iterator[froz
             yield frozenset(zip(names, values, strict=True))
 
 
-def covering(factors: Mapping[str, Sequence[Any]], strength: int = 3) -> list[dict[str, Any]]:
-    """Rows, a value for each factor, that hold every one of `tuples`: greedy, the same for the same factors.
+def covering(
+    factors: Mapping[str, Sequence[Any]], strength: int = 3, allowed: Allowed = lambda levels: True
+) -> list[dict[str, Any]]:
+    """Rows, a value for each factor, that hold every one of `tuples` that is allowed: greedy, the same for the same
+    factors.
 
     Each row begins with the first tuple that no row holds. Then each other factor, the one with most values first,
     takes the value that meets most of those tuples. Between values that meet as many, a checksum decides: where the
     one used least were taken, factors would go in step, and some fours of options would never meet.
     """
-    missing = dict.fromkeys(tuples(factors, strength))
+    missing = dict.fromkeys(each for each in tuples(factors, strength) if allowed(dict(each)))
     order = sorted(factors, key=lambda name: -len(factors[name]))
     rows: list[dict[str, Any]] = []
     while missing:
         row = dict(next(iter(missing)))
         for name in (name for name in order if name not in row):
-            gain = {value: len(_met(row, (name, value), missing, strength)) for value in factors[name]}
-            lot = {value: zlib.crc32(f"{len(rows)} {name} {value}".encode()) for value in factors[name]}
-            row[name] = max(factors[name], key=lambda value: (gain[value], lot[value]))
+            values = [value for value in factors[name] if allowed(row | {name: value})]
+            gain = {value: len(_met(row, (name, value), missing, strength)) for value in values}
+            lot = {value: zlib.crc32(f"{len(rows)} {name} {value}".encode()) for value in values}
+            row[name] = max(values, key=lambda value: (gain[value], lot[value]))
         rows.append({name: row[name] for name in factors})
         for names in combinations(row.items(), min(strength, len(factors))):
             missing.pop(frozenset(names), None)

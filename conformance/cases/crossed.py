@@ -9,6 +9,7 @@ it without rounding.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -21,6 +22,7 @@ from conformance.cases import delta
 from conformance.cases.covering import covering
 from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
+from conformance.cases.finer import finer
 from conformance.cases.packing import WIDE_LENGTHS, cuts_of, documents_of, inside_of_chunks
 from conformance.loader import Case
 
@@ -29,11 +31,12 @@ CHUNK_SIZES = (64, 16, 128, 256, 32, 8)
 """All that are crossed, of a kernel that is told the size of a chunk."""
 DELTA_LENGTHS = (1, 15, 16, 17, 63, 64, 65, 128, 129)  # whose equations take longer
 STEPS = (1, 4)  # positions, of a kernel that takes one at a time
+CONV_LENGTHS = (1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)  # 2: fewer than a window holds
 LAYER_LENGTHS = (65, 130, 260)  # beyond a chunk of 64, 128 and 256, where sizes are those of layers
 STRENGTH, LAYER_STRENGTH = 3, 2
 DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
 _ERASES = -256.0
-_LIMITS: dict[Any, tuple[float, float]] = {"above": (0.0, 16.0), "below": (8.0, 16.0)}
+_LIMITS: dict[Any, tuple[float, float]] = {"above": (0.0, 16.0), "both": (8.0, 16.0), "below": (16.0, math.inf)}
 _PLAIN = (4, 2, 2)  # heads, channels of a head, state columns
 _SIZES: dict[
     str, Sequence[Any]
@@ -50,11 +53,17 @@ _WIDE_SIZES = {  # a tile of 16 and what is usual, then columns and channels of 
 }
 _LAYER_SIZES: dict[
     str, Sequence[Any]
-] = {  # those of released models, then heads, channels and columns beyond 64 or 128, two of them at a time
-    "selective_scan": [(64, 1, 16), (16, 1, 32), (16, 1, 64), (132, 1, 3), (4, 1, 130), (68, 1, 66)],
-    "ssd": [(4, 64, 128), (4, 128, 16), (8, 32, 64), (68, 1, 130), (4, 66, 66), (36, 34, 2)],
-    "conv": [128, 130, 258],
-    "norm": [2048],
+] = {  # those of released models, heads, channels and columns beyond 64 or 128, two of them at a time; then few or odd
+    "selective_scan": [
+        *((64, 1, 16), (16, 1, 32), (16, 1, 64), (132, 1, 3), (4, 1, 130), (68, 1, 66)),
+        *((1, 1, 8), (3, 7, 1)),
+    ],
+    "ssd": [
+        *((4, 64, 128), (4, 128, 16), (8, 32, 64), (68, 1, 130), (4, 66, 66), (36, 34, 2)),
+        *((1, 48, 8), (3, 80, 1), (1, 7, 16), (2, 96, 8)),
+    ],
+    "conv": [128, 130, 258, 1],
+    "norm": [2048, 512],
     "delta_rule": [(2, 64, 64), (1, 16, 128), (1, 16, 256), (66, 4, 3), (1, 64, 66), (1, 256, 3)],
 }
 
@@ -72,7 +81,7 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
         (layer_factors_of(op, lengths), LAYER_STRENGTH),
     )
     rows = [row for factors, strength in crossed for row in rows_without(factors, without, strength)]
-    return [render(op, row) for row in (*rows, *equal_rows(op, without, lengths))]
+    return [render(op, row) for row in (*finer(op, rows), *equal_rows(op, without, lengths))]
 
 
 def render(op: str, row: Mapping[str, Any]) -> Case:
@@ -98,7 +107,13 @@ def rows_without(factors: Factors, without: frozenset[Option], strength: int = S
     kept = {name: [v for v in values if _option(name, v) not in without] for name, values in factors.items()}
     if "chunk" in kept and not kept["chunk"]:  # at a size that it takes
         kept["chunk"] = [size for size in CHUNK_SIZES if ("chunk", size) not in without][:1] or [*factors["chunk"]]
-    return covering(kept, strength) if kept else []
+    return covering(kept, strength, _divides) if kept else []
+
+
+def _divides(levels: Mapping[str, Any]) -> bool:
+    """Whether there are as many heads as groups at least: one head has one group."""
+    sizes = levels.get("sizes")
+    return not isinstance(sizes, tuple) or levels.get("groups", 1) == 1 or sizes[0] > 1
 
 
 def _option(name: str, value: Any) -> Option:
@@ -115,7 +130,7 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
         return common | own | {"spread": [1, 2, 3], "sizes": _SIZES[op], "chunk": [64, 16, 128]}
     if op == "norm":
         return common | {
-            "length": (1, 3, 5),
+            "length": (1, 3, 70, 140),
             "groups": [1, 2],
             "z": [False, True],
             "gate": ["before", "after"],
@@ -123,6 +138,7 @@ def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
         }
     if op == "conv":
         more: Factors = {"start": start[:-1], "bias": [False, True], "taps": [4, 3, 2], "sizes": _SIZES[op]}
+        more["length"] = CONV_LENGTHS
         return common | more | {"activation": [None, "silu", "swish"], "last state": [False, True]}
     found: Factors = common | {"start": start, "last state": [False, True], "sizes": _SIZES[op]}
     found |= {name: [False, True] for name in ("D", "z", "bias", "softplus")} | {"groups": [1, 2]}
@@ -146,12 +162,14 @@ def layer_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """
     found = dict(factors_of(op, lengths)) | {"sizes": _LAYER_SIZES[op], "batch": [1, 3]}
     if op == "norm":
-        return found | {"length": (1, 5), "groups": [1, 2, 8]}
+        return found | {"length": (1, 9), "groups": [1, 2, 8]}
     if "chunk" in found:
         found["chunk"] = [64, 32, 128, 256]
     if "groups" in found:
-        found["groups"] = [1, 2, 4]
-    return found if max(lengths) < max(LAYER_LENGTHS) else found | {"length": LAYER_LENGTHS}
+        found["groups"] = [1, 2]
+    if max(lengths) < max(LAYER_LENGTHS):
+        return found
+    return found | {"length": (*LAYER_LENGTHS[:-1], 520) if op == "conv" else LAYER_LENGTHS}
 
 
 def called(row: Mapping[str, Any]) -> str:
@@ -169,6 +187,8 @@ def called(row: Mapping[str, Any]) -> str:
                 said += [] if value in (_PLAIN, 8, 16) else [_sized(value)]
             case "spread":
                 said += [f"{value} heads of v for each of k"] if value > 1 else []
+            case "documents":
+                said += [f"{value} documents more"] if value else []
             case "unit":
                 said.append(f"borders in {value}s")
             case "chunk":
@@ -198,7 +218,8 @@ def crossing(
     cuts, options = cuts_of(row), {**options}
     if documents:
         inputs = {**inputs}
-        ids = [[_number(row, i) for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
+        first, step = _numbers(row)
+        ids = [[first + step * i for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
     options |= {"cuts": cuts} if cuts else {}
     options |= {"views": row["views"]} if row["views"] else {}
@@ -210,13 +231,13 @@ def crossing(
     )  # fmt: skip
 
 
-def _number(row: Mapping[str, Any], i: int) -> int:
-    """That of document i: from 0 or not, neighbours or not, or so large that no float tells neighbours apart. After an
-    initial state the first is 0: kernels in use take the state for that of document 0, which is asked by one case alone
-    (*packed*).
+def _numbers(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Of the first document and to the next: from 0 or not, neighbours or not, or so large that no float tells
+    neighbours apart. After an initial state the first is 0: kernels in use take the state for that of document 0,
+    which is asked by one case alone (*packed*).
     """
     lot = zlib.crc32(called(row).encode())
-    return (0 if "state" in row["start"] else (0, 1, 5, 2**24)[lot % 4]) + (1, 2, 7)[lot // 4 % 3] * i
+    return 0 if "state" in row["start"] else (0, 1, 5, 2**24)[lot % 4], (1, 2, 7)[lot // 4 % 3]
 
 
 def _scan(op: str, row: Mapping[str, Any]) -> Case:
@@ -231,7 +252,7 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
     raw = draw.of((idle,) * (3 if long else 7) + (write,), (*time, heads, own))
     bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (heads, own)) if row["bias"] else None
-    step = limit[1] if limit else write
+    step = min(limit[1], write) if limit else write
     # Results are multiples of a step, or, as half has no room for them behind a gate, B is divided by it.
     unit = 1.0 if row["dtype"] == "float16" else step
     # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
@@ -326,7 +347,7 @@ def options_of(case: Case) -> frozenset[Option]:
     found["start"] = "pieces" if "cuts" in options else begun
     found |= {"z": "z" in inputs, "bias": bool(_BIASES & inputs.keys()), "views": options.get("views", False)}
     limit = options.get("dt_limit")
-    found |= {"limit": None if limit is None else "below" if limit[0] > 0 else "above", "D": "D" in inputs}
+    found |= {"limit": limit and _side(*limit), "D": "D" in inputs}
     found["softplus"] = bool(options.get("delta_softplus") or options.get("dt_softplus"))
     if op == "ssd" and "D" in inputs:
         found["D"] = "of heads" if inputs["D"].dim() == 1 else "of channels"
@@ -341,6 +362,10 @@ def options_of(case: Case) -> frozenset[Option]:
         found["groups"] = min(2, operand.shape[-1] // options["group_size"])
         found["gate"] = "after" if options["norm_before_gate"] else "before"
     return frozenset(found.items())
+
+
+def _side(least: float, most: float) -> str:
+    return "above" if least <= 0 else "both" if math.isfinite(most) else "below"
 
 
 _AFTER_A_STATE = ("state", "pieces", "state and documents")

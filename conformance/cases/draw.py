@@ -89,20 +89,20 @@ def case(
     *,
     last_state: bool = False,
     relative: Tensor | float = 0.0,
-    absolute: float = 0.0,
+    absolute: Tensor | float = 0.0,
     borders: Mapping[str, list[int]] | None = None,
     dtype: torch.dtype = torch.float32,
     kind: exact.Kind | None = None,
     documents: Sequence[int] = (),
 ) -> Case:
-    """A case with its results; relative, absolute: how far y may be from them, 0 for bits. kind: what is computed in;
-    integers and fractions where bits are asked for, decimals where not.
+    """A case with its results; relative, absolute: how far y may be from them, 0 for bits; the second, a number, is of
+    every result. kind: what is computed in; integers and fractions where bits are asked for, decimals where not.
 
     borders: those beside cuts, documents and chunks.
     dtype: that of the operands which a layer computes for every position. documents: the lengths of those that one row
     packs; each is computed alone for its last state.
     """
-    bits = not absolute and isinstance(relative, float) and not relative
+    bits = all(isinstance(near, float) and not near for near in (relative, absolute))
     kind = kind or (exact.Exact if bits else exact.Near)
     options = dict(options or {})
     known = {key: value for key, value in options.items() if key not in (*HOW, "chunk_size")}
@@ -115,9 +115,10 @@ def case(
     for key in given:
         if not torch.equal(given[key].to(inputs[key].dtype), inputs[key]):
             raise ValueError(f"case {name}: {key} is not representable in {dtype}.")
-    tolerance = (
-        {} if bits else {key: m.abs() * (relative if key == "y" else 0.0) + absolute for key, m in expected.items()}
-    )
+    of_y = {"y": (relative, absolute)}
+    rest = (0.0, absolute if isinstance(absolute, float) else 0.0)
+    near = {key: of_y.get(key, rest) for key in expected}
+    tolerance = {} if bits else {key: m.abs() * near[key][0] + near[key][1] for key, m in expected.items()}
     found = {**_borders(inputs, options, expected["y"].shape[TIME_AXIS[op]]), **(borders or {})}
     return Case(op, stage, name, asks, given, options, expected, tolerance, found)
 

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 from conformance.cases.crossed import Option, factors_of, render, rows_without
+from conformance.cases.finer import finer
 from conformance.cases.layers import rendered
 from conformance.exact import Inexact
 from conformance.loader import Case
@@ -74,7 +75,7 @@ def plain(op: str, size: Size, **levels: Any) -> Case:
 def fitted_cases(op: str, size: Size, without: frozenset[Option] = frozenset()) -> tuple[Case, ...]:
     """Options crossed at a size, with exact and with ordinary numbers; without: options not to be taken."""
     found: dict[str, Case] = {}
-    for row in _rows(op, size, without):
+    for row in finer(op, _rows(op, size, without), one_size=True):
         try:
             made = [render(op, row)]
         except Inexact:  # the delta rule divides by the root of the places of a key

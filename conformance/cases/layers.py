@@ -27,6 +27,7 @@ from conformance.cases.crossed import (
     rows_without,
     wide_factors_of,
 )
+from conformance.cases.finer import finer
 from conformance.cases.ordinary import A_STEP, ROUNDED, Row, both
 from conformance.loader import Case
 
@@ -41,7 +42,7 @@ def layer_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The cases of an operation, those of the stage `ROUNDED` last; without: options not to be taken."""
-    cases = [case for row in layer_rows(op, without, lengths) for case in rendered(op, row)]
+    cases = [case for row in finer(op, layer_rows(op, without, lengths), rounded=True) for case in rendered(op, row)]
     return tuple(sorted(cases, key=lambda case: case.stage == ROUNDED))
 
 

@@ -11,6 +11,7 @@ dtype, as definitions in use round sums and gates; the other only for that of y.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -34,6 +35,7 @@ from conformance.cases.crossed import (
 )
 from conformance.cases.curves import ULP, half_a_unit
 from conformance.cases.draw import LAYER, Draw, assemble
+from conformance.cases.finer import finer
 from conformance.cases.packing import inside_of_chunks
 from conformance.loader import Case
 
@@ -41,7 +43,7 @@ A_STEP = 4 * ULP  # the error of a step, as of a half-life
 ROUNDINGS = 2  # to a narrow dtype, of as many units as the largest has, before y is rounded
 FAINTEST = 2.0**-25  # half a unit of the smallest numbers of float16
 ROUNDED = "rounding, crossed"
-_LIMITS = {"above": (0.0, 0.7), "below": (0.3, 0.7)}  # of more bits than a narrow dtype has
+_LIMITS = {"above": (0.0, 0.7), "both": (0.3, 0.7), "below": (0.3, math.inf)}  # of more bits than a narrow dtype has
 _RATES = (1 / 64, 2.0, 1 / 4, 3.0)
 _DELTA_RATES = (1 / 64, 1 / 4, 1 / 2, 1.0)
 _SIZES = {  # with columns and channels beyond a tile of 16
@@ -61,7 +63,8 @@ def ordinary_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The crossed cases of ordinary numbers, those of the stage `ROUNDED` last; without: options not to be taken."""
-    cases = [case for row in ordinary_rows(op, without, lengths) for case in both(op, row, share_of(op, row))]
+    rows = finer(op, ordinary_rows(op, without, lengths), rounded=True)
+    cases = [case for row in rows for case in both(op, row, share_of(op, row))]
     return tuple(sorted(cases, key=lambda case: case.stage == ROUNDED))
 
 
@@ -149,11 +152,15 @@ def _scan(op: str, row: Row, draw: _Draw) -> tuple[dict[str, Tensor], dict[str, 
     time, sizes = (row["batch"], row["length"]), (heads, channels)
     bias, steps = None, draw.between((*time, heads, own), *((-2.5, 1.0) if row["softplus"] else (0.125, 1.0)))
     if row["bias"]:  # of the sign of Δ where no softplus follows: in bfloat16 their sum is as near as each of them
-        bias = draw.signed((heads, own)) if row["softplus"] else draw.between((heads, own), 0.25, 0.75)
+        neighbours = 0.35 * _in_turn(heads, 1, 0)[:, None]  # differ
+        bias = draw.signed((heads, own)) if row["softplus"] else draw.between((heads, own), 0.25, 0.4) + neighbours
         steps = steps - bias if row["softplus"] else steps
     if row.get("limit"):  # of one position too some are cut off
-        steps[:, 0, -1] = 2
-        steps[:, 0, 0] = -2 if row["limit"] == "below" else steps[:, 0, 0]
+        beside = bias if bias is not None and row["softplus"] else torch.zeros(heads, own)
+        steps[:, 0, -1] = 2 - beside[-1]
+        steps[:, 0, 0] = -2 - beside[0] if row["limit"] != "above" else steps[:, 0, 0]
+        if heads > 2:  # and one is not
+            steps[:, 0, 1] = _between_limits(row["softplus"], None if bias is None else bias[1])
     rates = _in_turn(heads * own, *_RATES).reshape(heads, own, 1)
     skip = draw.between(sizes, 0.5, 0.75) * (_in_turn(heads, 1, 2)[:, None] * _in_turn(channels, 1, 3))
     # B and C have one sign in each column: what a position writes it also reads, and no two columns cancel.
@@ -177,6 +184,13 @@ def _scan(op: str, row: Row, draw: _Draw) -> tuple[dict[str, Tensor], dict[str, 
         options["chunk_size"] = row["chunk"]
         options |= {"dt_limit": [*_LIMITS[row["limit"]]]} if row["limit"] else {}
     return inputs, options
+
+
+def _between_limits(softplus: bool, bias: Tensor | None) -> Tensor | float:
+    """Δ before a bias: of softplus(−0.5), which is 0.47; or as large with the low bias of an odd head."""
+    if softplus:
+        return -0.5 if bias is None else -0.5 - bias
+    return 0.5 if bias is None else 0.2
 
 
 def _in_turn(count: int, *values: float) -> Tensor:

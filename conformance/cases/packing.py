@@ -9,6 +9,8 @@ from typing import Any
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
 _CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chunks are its own
 _INSIDE = (2, 7, 21, 90, 110, 200, 300, 900)  # of documents: 16, 64, 128, 256 and 1,024 are inside of one
+_SHORT = {True: (22, 62), False: (8, 64)}  # where dozens of documents stand, by whether a row is as long
+_WHOLE = 8  # of no chunk of so many positions they end where it meets the next
 
 
 def cuts_of(row: Mapping[str, Any]) -> list[int]:
@@ -47,8 +49,18 @@ def _documents(row: Mapping[str, Any], ends: Callable[[int], Iterable[int]]) -> 
         return []
     if unit > 1:
         return [in_units(length, unit, i) for i in range(row["batch"])]
-    places = [[0, *sorted({min(length, end) for end in (*ends(i), length)})] for i in range(row["batch"])]
+    dozens = _dozens(length, row.get("documents", 0))
+    places = [[0, *sorted({min(length, end) for end in (*ends(i), *dozens, length)})] for i in range(row["batch"])]
     return [[stop - start for start, stop in pairwise(each)] for each in places]
+
+
+def _dozens(length: int, count: int) -> list[int]:
+    """Where so many more documents end, or as many as there is room for: behind each other, of one to three positions.
+    What stands before and behind them stays, so that a state goes on over the border of a chunk.
+    """
+    first, last = _SHORT[length > _SHORT[True][1]]
+    places = [end for end in range(first, min(last, length)) if end % _WHOLE]
+    return places[:: max(1, len(places) // count)][:count] if count else []
 
 
 def in_units(length: int, unit: int, i: int) -> list[int]:

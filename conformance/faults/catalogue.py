@@ -138,7 +138,8 @@ def kernel(op: str, bug: str = "") -> Kernel:
         names |= {*found.more}
         if isinstance(found.twist, type):  # it remembers for as long as the kernel lives
             call = partial(_remembering, found.twist(), FUNCTIONS[op])
-    return Kernel(f"{op}: {bug or 'right'}", op, call, frozenset(names))
+    by_default = {"group_size": None} if op == "norm" else {}
+    return Kernel(f"{op}: {bug or 'right'}", op, call, frozenset(names), defaults=by_default)
 
 
 def _remembering(twist: Any, right: Callable[..., Any], **given: Any) -> Any:

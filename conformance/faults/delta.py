@@ -50,6 +50,8 @@ BUGS = {
     "root of d_k as a power of two": "accuracy",
     "state in the dtype of v": "dtype",
     "initial state lost with a norm": "crossing",
+    "more than three heads of v for each of k": "crossing",
+    "rows from the fourth on lost with a norm": "crossing",
     "strides ignored": "crossing",
     "exp in half is 0 or 1": "crossing",
     "products in TF32 from 16 keys": "crossing",
@@ -78,6 +80,7 @@ def delta_rule(q, k, v, g, beta, seq_idx=None, initial_state=None, use_qk_l2norm
         k = k if bug == "norm of k left out" else _normed(k, epsilon)
         if bug == "norm of q and k in bfloat16 from 64 keys" and k.shape[-1] >= 64:
             q, k = q.bfloat16().float(), k.bfloat16().float()
+    spread_over = k.shape[2]
     q, k = (_shared(m, v.shape[2], bug) for m in (q, k))
     k = k[:1].expand_as(k) if bug == "row 0 of k for all" else k
     q = q * _scale(q.shape[-1], bug)
@@ -102,6 +105,10 @@ def delta_rule(q, k, v, g, beta, seq_idx=None, initial_state=None, use_qk_l2norm
     found = torch.stack(y, 1)
     if bug == "last channel of v left out":
         found[..., found.shape[-1] // 16 * 16 :] *= found.shape[-1] < 16
+    if bug == "more than three heads of v for each of k" and v.shape[2] > 3 * spread_over:
+        found = 0 * found
+    if bug == "rows from the fourth on lost with a norm" and use_qk_l2norm_in_kernel:
+        found[3:] = 0
     if bug == "channels of v beyond 32 left out":
         found[..., 32:] = 0
     if bug == "state lost in a full last chunk" and v.shape[1] % 64 == 0:

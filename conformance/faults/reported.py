@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from conformance.faults import numerics, unforeseen
+from conformance.faults import many, numerics, unforeseen
 from conformance.faults.sized import from_size
 
 Right = Callable[..., Any]
@@ -376,4 +376,19 @@ REPORTED: dict[tuple[str, str], Reported] = {
         "crossing", "", from_size("products in bfloat16", channels=512)
     ),
     (_NORM, "epsilon twice from 512 channels"): Reported("crossing", "", from_size("epsilon twice", channels=512)),
+    (_SCAN, "rows from the fourth on lost from 16 columns"): Reported("crossing", "", many.fourth_row),
+    (_SCAN, "borders of documents behind the eighth"): Reported("crossing", "", many.documents_behind_the_eighth),
+    (_SCAN, "eight groups with a gate as four"): Reported("crossing", "", many.eight_groups_with_a_gate),
+    (_SCAN, "operand made float32 in place"): Reported("dtype", "", many.operand_made_float32),
+    (_SSD, "borders of documents behind the eighth"): Reported("crossing", "", many.documents_behind_the_eighth),
+    (_SSD, "bias of one head left out"): Reported("crossing", "", many.bias_of_one_head),
+    (_SSD, "limit from below alone ignored behind a softplus"): Reported(
+        "crossing", "", many.least_step_beside_softplus
+    ),
+    (_SSD, "last of odd heads lost in groups"): Reported("crossing", "", many.last_of_odd_heads),
+    (_CONV, "windows from the fifth row on lost"): Reported("crossing", "", many.fifth_row_of_a_window),
+    (_CONV, "window lost behind two positions"): Reported("crossing", "", many.window_behind_two),
+    (_CONV, "window in half beside bfloat16"): Reported("dtype", "", many.window_in_half),
+    (_NORM, "weight left out behind 64 positions"): Reported("crossing", "", many.weight_behind_64),
+    (_NORM, "pairs where no group is named"): Reported("occupancy", "", many.pairs_where_no_group_is_named),
 }  # fmt: skip

@@ -206,31 +206,42 @@ FAULTS: dict[Callable[[Right, Given], Any], tuple[str, str, bool]] = {
     biased_step_in_the_dtype_of_u: (SCAN, "bfloat16, step", False),
     threshold_before_bias: (SCAN, "softplus of 160 - 288", False),
     skip_along_time: (
-        *(SCAN, "19 positions, bfloat16, views, pieces, last state, 4 heads of 2, 16 columns, D, softplus, 2 groups"),
+        *(
+            SCAN,
+            "19 positions, bfloat16, views, pieces, last state, 4 heads of 2, 16 columns, D, softplus, 2 groups",
+        ),
         True,
     ),
     bias_in_the_first_tile: (
-        *(SCAN, "1025 positions, float32, 2 rows, initial state and documents, bias, softplus, 2 groups"),
+        *(
+            SCAN,
+            "1025 positions, float32, 3 rows, initial state and documents, 16 heads of 1, 2 columns, bias, "
+            "softplus, 4 groups, 20 documents more",
+        ),
         True,
     ),
     initial_state_read_again: (
-        *(SCAN, "129 positions, float32, views mixed, initial state, last state, D, bias, softplus"),
+        *(
+            SCAN,
+            "129 positions, float32, views mixed, initial state, last state, 3 heads of 2, 2 columns, D, "
+            "bias, softplus",
+        ),
         True,
     ),
     stride_of_dense_rows: (SCAN, "one B for all rows", False),
     gate_of_a_clamped_channel: (
         *(
             SCAN,
-            "1 position, float32, 2 rows, views, documents, last state, 14 heads of 1, "
-            "40 columns, D, z, softplus, 2 groups",
+            "1 position, float32, 2 rows, views, documents, last state, 15 heads of 1, 3 columns, D, z, "
+            "softplus, 5 groups",
         ),
         True,
     ),
     tail_of_a_vector_of_C: (
         *(
             SCAN,
-            "127 positions, float32, 2 rows, views, initial state, last state, 6 heads of 1, "
-            "3 columns, D, bias, 2 groups",
+            "127 positions, float32, 9 rows, views, initial state, last state, 9 heads of 1, 3 columns, D, "
+            "bias, 3 groups",
         ),
         True,
     ),
@@ -238,7 +249,11 @@ FAULTS: dict[Callable[[Right, Given], Any], tuple[str, str, bool]] = {
     limits_with_softplus_only: (SSD, "limit from above", True),
     skip_along_channels: (SSD, "skip and gate", True),
     chunk_of_one_ungated: (
-        *(SSD, "65 positions, bfloat16, initial state, z, bias, chunks of 16, limit above"),
+        *(
+            SSD,
+            "65 positions, float32, 2 rows, views, initial state, last state, 6 heads of 1, 3 columns, z, "
+            "3 groups, chunks of 64, limit both",
+        ),
         True,
     ),
     product_of_two_groups: (SSD, "four groups", True),
@@ -247,8 +262,8 @@ FAULTS: dict[Callable[[Right, Given], Any], tuple[str, str, bool]] = {
     initial_state_in_every_document: (
         *(
             SSD,
-            "65 positions, float16, views mixed, initial state and documents, 6 heads of 1, "
-            "3 columns, D of heads, 2 groups, chunks of 16",
+            "63 positions, bfloat16, 9 rows, initial state and documents, last state, 16 heads of 1, "
+            "2 columns, D of channels, 4 groups, chunks of 64, 20 documents more",
         ),
         True,
     ),

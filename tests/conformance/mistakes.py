@@ -71,8 +71,8 @@ MISTAKES: dict[str, dict[str, Needs]] = {
     "selective_scan": _OF_STEPS | {"A of another column": {"length": BEYOND(1)}},
     "ssd": _OF_STEPS
     | {
-        "limits ignored": {"limit": ["above", "below"]},
-        "least step ignored": {"limit": ["below"]},
+        "limits ignored": {"limit": ["above", "both", "below"]},
+        "least step ignored": {"limit": ["both", "below"]},
         "state lost at each chunk": {"length": BEYOND(256)},
     },
     "conv": {

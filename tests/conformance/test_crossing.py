@@ -42,12 +42,13 @@ def planted(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=F
     return y
 
 
-def met(rows, factors, strength) -> bool:
-    """By brute force: every choice of values for every so many factors stands in a row."""
+def met(rows, factors, strength, allowed=lambda levels: True) -> bool:
+    """By brute force: every choice of values for every so many factors, if it is allowed, stands in a row."""
     return all(
         any(all(row[name] == value for name, value in zip(names, values, strict=True)) for row in rows)
         for names in combinations(factors, strength)
         for values in product(*(factors[name] for name in names))
+        if allowed(dict(zip(names, values, strict=True)))
     )
 
 
@@ -247,7 +248,7 @@ def test_a_crossed_norm_is_called_by_the_side_on_which_its_gate_is() -> None:
 def test_a_norm_that_has_an_epsilon_of_its_own_is_wrong() -> None:
     def norm(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True, own=None):
         x, gate = x.double(), 1 if z is None else torch.nn.functional.silu(z.double())
-        rows = (x if norm_before_gate else x * gate).unflatten(-1, (-1, group_size))
+        rows = (x if norm_before_gate else x * gate).unflatten(-1, (-1, group_size or x.shape[-1]))
         y = (rows * (rows.square().mean(-1, keepdim=True) + (own or eps)).rsqrt()).flatten(-2) * weight
         return (y * gate if norm_before_gate else y).to(weight.dtype)
 

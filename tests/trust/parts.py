@@ -84,7 +84,7 @@ PARTS = {
         Part("plants", 15_625, 125, _counted("tests.verify.checker.evidence"), unit=FAULTS),
         Part("programs", 1000, 100, _counted("tests.verify.checker.programs"), PROGRAMS_START),
         Part("automata", 1000, 100, _counted("tests.automata.tampered")),
-        Part("kernel", 400, 5, _counted("tests.verify.kernel.attack")),
+        Part("kernel", 440, 5, _counted("tests.verify.kernel.attack")),
         Part("mutation", 300, 10, _counted("benchmarks.mutation_guard")),
         Part("defaults", 54, 18, _counted("tests.trust.defaults")),
         Part("times", 6, 1, _counted("tests.trust.times")),
