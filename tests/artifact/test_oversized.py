@@ -36,7 +36,7 @@ REFUSED = {
     "exponent": (999_999_999, "it is '1e999999999', and an integer", "streams[0]: attributes: values[0]"),
     "digits": (100_000, 'an integer or "p/q" in lowest terms is needed', "streams[0]"),
     "long_fraction": (100_000, 'an integer or "p/q" in lowest terms is needed', "streams[0]"),
-    "lti": (10**6, "stream 1 (Lti): the streams up to it are work for", "lanes of work"),
+    "lti": (10**6, "stream 1 (Lti): the streams up to it are work for", "positions seen back"),
     "lookup": (17_000, "stream 1 (Lookup): the streams up to it are work for", "lanes of work"),
     "many_lanes": (2 * 10**6, "beside weights of 10184 bytes there may be 16636", "lanes of work"),
     "codebook": (10**9, "codebook 0 has 1000000000 words or places", "codebooks[0] has 1000000000 words"),
@@ -44,7 +44,7 @@ REFUSED = {
     "compared": (1_500, "stream 3 (Cumsum)", "lanes of work"),
     "memory": (4_000, "stream 3 (MemoryRead): the streams up to it are work for", "lanes of work"),
     "cumsums": (10**4, "are work for", "lanes of work"),
-    "rules": (10**4, "of more than 256 the first weighs over 2^256", "integer division result"),
+    "rules": (10**4, "of more than 256 the first weighs over 2^256", "more than the 53 bits that the checker carries"),
     "deep_rectifiers": (10**3, "are work for", "lanes of work"),
     "groups": (20_000, "20000 groups, and there can be 16384", "groups of letters"),
     "path": (20_000, f"20000 edges, and there can be {EDGES}", f"20000 edges, and the checker reads {EDGES}"),
@@ -240,7 +240,7 @@ def test_natural_sizes_are_within_every_limit() -> None:
     matrix = lambda rows, columns: {"shape": [rows, columns], "rows": [[]]}
     wide = lambda name, width, inputs: {
         "operation": name,
-        "attributes": {"matrices": [matrix(width, width)]} if name == "Linear" else {},
+        "attributes": {"Linear": {"matrices": [matrix(width, width)]}, "Shift": {"k": 1}}.get(name, {}),
         "inputs": inputs,
         "type": {"kind": "Int", "width": width},
     }

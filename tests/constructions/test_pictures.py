@@ -238,7 +238,7 @@ def test_every_table_of_the_docs_is_made_by_a_script_that_a_test_runs():
                 scripted = before == "<!-- table: python examples/polynomial_figures.py -->"
                 words = line.strip("| ") == "" or before == "<!-- a table of words -->" and not _numbers_in(lines, line)
                 test = re.fullmatch(r"<!-- table: (tests/\S+\.py) -->", before)
-                of_a_test = test and f'"{page.name}"' in (ROOT / test[1]).read_text()
+                of_a_test = test and page.name in (ROOT / test[1]).read_text()
                 assert (named and named[1] in tested) or scripted or words or of_a_test, (page.name, line)
 
 
