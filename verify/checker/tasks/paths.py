@@ -14,8 +14,7 @@ import numpy as np
 from verify.checker.formats import Rejected
 from verify.checker.tasks.letters import Held, Ids, Nobody, Open, Situation, Split, Work, spread
 from verify.checker.tasks.machine import Machine, Memory, Position
-from verify.checker.tasks.readout import NOBODY, least
-from verify.checker.values.exact import plus
+from verify.checker.tasks.readout import NOBODY, least_lead
 from verify.checker.values.language import Language
 
 _MOST_PATHS = 1 << 12
@@ -194,10 +193,7 @@ def _ahead(position: Position, asked: Asked) -> Fraction:
     if not possible.any():
         return NOBODY
     table = np.broadcast_to(spread(scores, ids), (scores.width, *shape))[:, possible]
-    places, columns = answers[possible].astype(np.int64), np.arange(int(possible.sum()))
-    lead = plus(table[places, columns][None], -table)
-    lead[places, columns] = np.inf
-    return least(lead)
+    return least_lead(table, answers[possible].astype(np.int64))
 
 
 # One form for situations that are the same ------------------------------------------------------------------

@@ -17,9 +17,8 @@ from verify.checker.formats import Rejected
 from verify.checker.meaning.conditions import no_rule, place
 from verify.checker.tasks.letters import MOST_ENTRIES, Open, Situation, Split, Work, fixed, spread
 from verify.checker.tasks.machine import STATES, Machine, Memory, Position, Rule, first_place, lanes
-from verify.checker.tasks.readout import NOBODY, least
+from verify.checker.tasks.readout import NOBODY, least_lead
 from verify.checker.tasks.task_forms import States
-from verify.checker.values.exact import plus
 from verify.checker.values.language import EVERY_LENGTH, Language
 
 MOST_REACHED = 1 << 18
@@ -169,10 +168,7 @@ class _Row(Position):
         table = np.broadcast_to(scores, (len(scores), len(right)))[:, rows]
         if not table.size or len(scores) < 2:
             return NOBODY
-        places, columns = right[rows], np.arange(len(rows))
-        ahead = plus(table[places, columns][None], -table)
-        ahead[places, columns] = np.inf
-        return least(ahead)
+        return least_lead(table, right[rows])
 
 
 # What is remembered, row by row: nothing before the first letter is 0 ----------------------------------------------

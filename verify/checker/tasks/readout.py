@@ -159,3 +159,11 @@ def least(a: np.ndarray) -> Fraction:
     """The least number; NOBODY's if there is none, or all are infinite: a lead of a letter over itself."""
     low = float(a.min(initial=np.inf))
     return NOBODY if low == np.inf else Fraction(low)
+
+
+def least_lead(table: np.ndarray, right: np.ndarray) -> Fraction:
+    """How far the right letters are ahead of all others, at least: table (letters, cases), right the letter of each."""
+    cases = np.arange(len(right))
+    ahead = plus(table[right, cases][None], -table)
+    ahead[right, cases] = np.inf
+    return least(ahead)
