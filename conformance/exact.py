@@ -110,13 +110,13 @@ class Near:
 
 
 class Double:
-    """Floats of 64 bits, for random operands that are held to a tolerance of float32."""
+    """Arrays of floats of 64 bits, for random operands that are held to a tolerance of float32."""
 
     of = staticmethod(float)
     exp = staticmethod(lambda x: np.where(x < 88.72, np.exp(np.minimum(x, 88.72)), math.inf))  # as float32 has it
     softplus = staticmethod(lambda x: np.where(x > 40, x, np.log1p(np.exp(np.minimum(x, 40)))))
     silu = staticmethod(lambda x: np.where(x > -700, x / (1 + np.exp(-np.maximum(x, -700))), 0.0))
-    norm_factor = staticmethod(lambda mean_square, eps: 1 / math.sqrt(mean_square + eps))
+    norm_factor = staticmethod(lambda mean_square, eps: 1 / np.sqrt(mean_square + eps))
 
 
 Kind = type[Exact] | type[Near] | type[Double]
@@ -133,12 +133,10 @@ def numbers(tensor: Tensor, kind: Kind) -> Numbers:
 
 
 def _each(function: Any, values: np.ndarray) -> Numbers:
-    """A function of every number, computed once for each: most operands have few different ones."""
-    if values.dtype == np.float64:  # hardly any two are the same
-        if function in (Double.exp, Double.softplus, Double.silu):
-            return function(values)
-        found = map(function, values.reshape(-1).tolist())
-        return np.fromiter(found, np.float64, values.size).reshape(values.shape)
+    """A function of every number, computed once for each: most operands have few different ones. Of floats, of which
+    hardly any two are the same, it is a function of arrays (`Double`)."""
+    if values.dtype == np.float64:
+        return function(values)
     if values.dtype == object:
         flat = values.reshape(-1).tolist()
         known = {value: function(value) for value in set(flat)}
@@ -196,8 +194,9 @@ def ssd(
     flat = lambda m: None if m is None else of(m).reshape(batch, length, heads * p)
     steps = _steps(kind, of(dt), of(dt_bias), dt_softplus)
     if dt_limit is not None:
-        least, most = (kind.of(bound) if np.isfinite(bound) else None for bound in dt_limit)
-        steps = _each(lambda s: max(s, least) if most is None else min(max(s, least), most), steps)
+        bounds: list[Any] = [kind.of(bound) if np.isfinite(bound) else None for bound in dt_limit]
+        least, most = bounds
+        steps = np.maximum(steps, least) if most is None else np.minimum(np.maximum(steps, least), most)
     if D is not None:
         D = (D if D.dim() == 2 else D[:, None].expand(heads, p)).reshape(-1)
     initial = None if initial_states is None else of(initial_states).reshape(-1, heads * p, n)
@@ -226,9 +225,7 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip) -> 
         written = delta * u
         if kind is Double:  # the same operations in the same order, in arrays of floats
             decay, written, B, C, h = (m.astype(float) for m in (decay, written, B, C, h))
-            y, h = _walked(decay, written, B, C, h, kind.of(0), seq_idx)
-        else:
-            y, h = (m.astype(object) for m in _walked(decay, written, B, C, h, kind.of(0), seq_idx))
+        y, h = _walked(decay, written, B, C, h, kind.of(0), seq_idx)
     gate = 1 if z is None else _each(kind.silu, z)
     y = y * gate if gate_before_skip else y
     y = y if D is None else y + D * u
