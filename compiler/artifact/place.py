@@ -9,7 +9,6 @@ swept by the next save to the same place: each working directory is locked for a
 import ctypes
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from math import inf
 from pathlib import Path
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.plain_files import beside
 
 try:
     import fcntl
@@ -43,11 +43,11 @@ def check_place(target: Path) -> None:
                 f"{target} cannot be made, for {first.parent} is a file, and a directory is needed there."
             )
         first = first.parent
-    place = _sibling(first, PARTIAL)
+    place = beside(first, PARTIAL)
     try:
         place.mkdir()
         place.rmdir()
-        if len(os.fsencode(_sibling(target, PARTIAL).name)) > _longest_name(first.parent):
+        if len(os.fsencode(beside(target, PARTIAL).name)) > _longest_name(first.parent):
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))  # below directories that are missing
     except (OSError, ValueError) as reason:
         why = (getattr(reason, "strerror", None) or str(reason)).lower()
@@ -97,7 +97,7 @@ def _workspace(target: Path) -> Iterator[Path]:
     """A locked working directory beside the target, and the directories above it; a failure removes what it made."""
     new_parents = [parent for parent in target.parents if not parent.exists()]
     lock = None
-    place = _sibling(target, PARTIAL)
+    place = beside(target, PARTIAL)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         recover(target)
@@ -148,7 +148,7 @@ def _litter(target: Path, role: str) -> list[Path]:
 def _locked(target: Path) -> tuple[Path, int | None]:
     """A new working directory, and the descriptor that locks it (None where there are no locks)."""
     while True:
-        place = _sibling(target, PARTIAL)
+        place = beside(target, PARTIAL)
         place.mkdir()
         with suppress(FileNotFoundError):  # another process may sweep it before it is locked
             lock = locked(place)
@@ -193,7 +193,7 @@ def _move_in(place: Path, target: Path) -> None:
     if _exchange(place, target):
         shutil.rmtree(place, ignore_errors=True)
         return
-    retired, lock = _sibling(target, RETIRED), locked(target)
+    retired, lock = beside(target, RETIRED), locked(target)
     target.rename(retired)
     try:
         place.rename(target)
@@ -213,10 +213,6 @@ def _exchange(one: Path, other: Path) -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     return swap(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
-
-
-def _sibling(target: Path, role: str) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{role}")
 
 
 def _flush(path: Path) -> None:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.text import Text
 
-from compiler.artifact.plain_files import check_replaced, write_whole
+from compiler.artifact.plain_files import write_whole
 from constructions.command.display import BOLD, console, say, working
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.outputs import JUNIT, VECTORS, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
-from constructions.command.stdout import stdout_lent
+from constructions.command.stdout import stdout_lent, told
 
 if TYPE_CHECKING:
     from conformance.judge import Finding, Why
@@ -91,7 +91,7 @@ def conformance(
     alone = sys.stdout is sys.__stdout__  # and not called by a program of others
     with (
         working("conformance", quiet=as_json, lends=False),
-        stdout_lent(aside=as_json, for_good=True) as own,
+        stdout_lent(aside=as_json, for_good=True),
         _no_silent_end(),
         ExitStack() as noted,
     ):
@@ -131,7 +131,7 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     if as_json:
-        (own or say)(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+        told(strict_json(report | {"tested": [each.to_json() for each in tested]}))
     else:
         if out is not None:
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
@@ -187,7 +187,6 @@ def _check_vectors(directory: Path) -> None:
 
     for op in OPERATIONS:
         path = directory / f"{op}.safetensors"
-        check_replaced(path, f"--out {path}")
         check_kind(path, "--out", VECTORS)
 
 
@@ -220,7 +219,6 @@ def _check_junit(path: Path, nothing_runs: bool) -> None:
         raise ValueError(f"--junit {path}: there is no folder {path.parent}.")
     if path.is_dir():
         raise ValueError(f"--junit {path} is a folder: name a file in it.")
-    check_replaced(path, f"--junit {path}")
     check_kind(path, "--junit", JUNIT)
     check_outside(path, "--junit")
 

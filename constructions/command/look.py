@@ -16,7 +16,7 @@ from compiler.artifact.plain_files import write_whole
 from constructions.command.disguising import KeyFile
 from constructions.command.display import console, say, working
 from constructions.command.options import Json
-from constructions.command.outputs import HTML, picture_path, text_path
+from constructions.command.outputs import HTML, path_of_kind, picture_path
 from constructions.command.reporting import strict_json
 
 Directory = Annotated[Path, typer.Argument(help="a checkpoint directory")]
@@ -84,7 +84,7 @@ def report(
     """Write a page to look at, which needs no network: what is promised, and the circuit, to step through an input."""
     if zoo == (directory is not None):
         raise ValueError("report makes the page of one checkpoint, DIRECTORY, or with --zoo the index of the zoo.")
-    text_path(out, "--out", HTML)
+    path_of_kind(out, "--out", HTML)
     with working("report", quiet=False):
         from constructions.report.page import page_of
         from constructions.report.zoo import zoo_page

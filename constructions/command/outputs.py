@@ -108,8 +108,8 @@ def _holds_a_model(directory: Path) -> bool:
     return MANIFEST in names or (weights and not names.isdisjoint((CONFIG, "export.json")))
 
 
-def text_path(path: Path, option: str, kind: Kind) -> Path:
-    """The path, where a text of this kind can be written there; ValueError, in one sentence, otherwise."""
+def path_of_kind(path: Path, option: str, kind: Kind | None) -> Path:
+    """The path, where a file of this kind can be written there; ValueError, in one sentence, otherwise."""
     file_path(path, option)
     check_kind(path, option, kind)
     return path
@@ -121,15 +121,14 @@ def picture_path(path: Path, option: str) -> Path:
         raise ValueError(f"{option} is empty or a directory, and a picture needs a file, such as {option} picture.png.")
     if os.path.splitext(path)[1].lower() not in _PICTURES:  # to which "..svg" has no ending, as to matplotlib
         raise ValueError(f"{option} {path}: a picture ends in {', '.join(_PICTURES)}.")
-    file_path(path, option)
-    check_kind(path, option, PICTURE)
-    return path
+    return path_of_kind(path, option, PICTURE)
 
 
 def check_kind(path: Path, option: str, kind: Kind | None) -> None:
-    """ValueError where a file of another kind stands there; None: any kind."""
+    """ValueError where a file of another kind stands there, or what is no file; None: any kind."""
     if kind is None or not path.exists():
         return
+    check_replaced(path, f"{option} {path}")
     with path.open("rb") as file:
         beginning = file.read(_BEGINNING)
     if beginning and not kind.begins(beginning):

@@ -18,7 +18,7 @@ from constructions.command.display import console, progress, say, working
 from constructions.command.options import LARGEST_SEED, Json
 from constructions.command.outputs import check_apart, check_outside, check_spared, file_path
 from constructions.command.reporting import strict_json, table_of
-from constructions.command.stdout import stdout_lent
+from constructions.command.stdout import stdout_lent, told
 
 if TYPE_CHECKING:
     from constructions.scoring.problem import Problem
@@ -80,7 +80,7 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Hold methods of interpretability to what a model is known to compute: its components and its variables."""
-    with working("score", quiet=as_json, lends=False), stdout_lent(aside=as_json, for_good=True) as own:
+    with working("score", quiet=as_json, lends=False), stdout_lent(aside=as_json, for_good=True):
         from compiler.disguise.key import read_key
         from constructions.scoring.build import problem_of
         from constructions.scoring.methods.named import Named
@@ -92,7 +92,7 @@ def score(
     if as_json:
         held = {"scored": problem.asked, "variables": dict(problem.equal), "left_out": dict(problem.left_out)}
         report = {"directory": str(directory), "kind": problem.kind, "seed": seed, **held, "scores": rows}
-        (own or say)(strict_json(report))
+        told(strict_json(report))
         return
     shown = [{COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
     console.print(table_of(shown, ("method", *COLUMNS.values(), "answers"), tight=True))

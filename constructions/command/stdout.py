@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from functools import partial
 from typing import Any, TextIO, cast
 
 from compiler.language.markdown import printable
@@ -16,9 +15,9 @@ _HIGH = 200  # a descriptor: where there are few of them, there are 256
 
 
 @contextmanager
-def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[Callable[[str], None] | None]:
+def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[None]:
     """Code of others may close what it prints to, the stream of Python and its descriptor: the report is written still,
-    by what is yielded or, where that is None, as always behind the block.
+    by `told`.
 
     aside: what it prints goes to stderr, also what C code and its child processes print, which know no sys.stdout.
     for_good: in a process of this command alone also what it prints later, when the process ends or from another
@@ -36,7 +35,7 @@ def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[Callable[[str],
     lent = cast(TextIO, Lent(sys.stderr if aside else stream))
     try:
         with redirect_stdout(lent):
-            yield partial(_written, kept) if for_good and kept is not None else None
+            yield
     finally:
         if for_good:
             sys.stdout = lent
@@ -49,9 +48,9 @@ def stdout_lent(aside: bool, for_good: bool = False) -> Iterator[Callable[[str],
 
 
 def told(text: str) -> None:
-    """Print a text on the standard output of this process, although it was lent for good."""
+    """Print a text on the standard output, also where that was lent for good, as to code of others in this process."""
     if _own is None:
-        print(text)
+        print(printable(text))
     else:
         _written(_own, text)
 

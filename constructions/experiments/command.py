@@ -11,7 +11,7 @@ from rich.table import Table
 
 from constructions.command import display, grafting
 from constructions.command.options import LARGEST_SEED, Json
-from constructions.command.outputs import CSV, LATEX, MARKDOWN, check_apart, check_kind, file_path, picture_path
+from constructions.command.outputs import CSV, LATEX, MARKDOWN, check_apart, path_of_kind, picture_path
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.table_files import TableFiles
@@ -87,8 +87,7 @@ def reproduce(
         (latex, "--latex", LATEX),
     ):
         if path is not None:
-            file_path(path, option)
-            check_kind(path, option, kind)
+            path_of_kind(path, option, kind)
     check_apart({"--keep": keep, "--page": page, "--plot": plot, "--csv": csv, "--latex": latex})
     if minutes and (experiment != LANGUAGES or not keep or only):
         raise ValueError(

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from compiler.artifact.plain_files import check_replaced
 from constructions.command import display
 from constructions.command.display import BOLD, console
 from constructions.command.options import Json, Scheduler, Seed, Workers
@@ -131,7 +130,6 @@ def data(
     for entry in entries:
         for name in ("train.parquet", "test.parquet"):
             check_outside(out / entry.name / name, "--out")
-            check_replaced(out / entry.name / name, f"--out {out / entry.name / name}")
             check_kind(out / entry.name / name, "--out", PARQUET)
     with display.progress(quiet=as_json) as bars:
         advance = bars("circuits", len(entries))

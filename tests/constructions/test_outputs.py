@@ -294,14 +294,14 @@ OTHERS = ['{"rows": 1, "more": 2}', '{\n "rows": [\n  1,\n  2\n ]\n}', "import o
 @pytest.mark.parametrize("kind", WRITTEN, ids=lambda kind: kind.name)
 def test_a_file_of_one_kind_is_written_again_and_no_other(kind: outputs.Kind, tmp_path: Path) -> None:
     path = tmp_path / "there"
-    outputs.text_path(path, "--page", kind)
+    outputs.path_of_kind(path, "--page", kind)
     for text in ("", WRITTEN[kind], f"\ufeff{WRITTEN[kind]}", csv_text(HEADS, []) if kind is outputs.CSV else ""):
         path.write_text(text, "utf-8")
-        outputs.text_path(path, "--page", kind)
+        outputs.path_of_kind(path, "--page", kind)
     for text in (*(written for other, written in WRITTEN.items() if other is not kind), *OTHERS):
         path.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=f"there is there already, and no {kind.name}: it would be lost"):
-            outputs.text_path(path, "--page", kind)
+            outputs.path_of_kind(path, "--page", kind)
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
