@@ -18,9 +18,9 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import check_files, read_manifest
+from compiler.artifact.others import copy_others
 from compiler.artifact.place import staging
 from compiler.artifact.plain_files import kind_of
-from compiler.artifact.save import copy_others
 from compiler.artifact.weights_file import read_tensors
 
 # What transformers writes beside ours, and no program needs where the tokenizer's own files are.

@@ -2,8 +2,7 @@
 
 import json
 import os
-import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +32,7 @@ from compiler.artifact.files import (
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import FORMAT, Manifest, file_hash, sealed, text_hash
 from compiler.artifact.numbers_config import is_numbers
+from compiler.artifact.others import copy_others
 from compiler.artifact.place import check_place, recover, staging
 from compiler.artifact.schema import parse
 from compiler.artifact.tokenizer import tokenizer_files
@@ -150,17 +150,6 @@ def keep_what_is_not_ours(target: Path, place: Path) -> bool:
     mine = card.is_file() and file_hash(card) == read_json(target / MANIFEST).get("card")
     copy_others(target, place, {MANIFEST, ANSWERS, GRAPH, *SEALED_FILES, *([CARD] if mine else [])})
     return (place / CARD).exists()
-
-
-def copy_others(target: Path, place: Path, ours: Collection[str]) -> None:
-    """Copy to `place` every entry of a directory but those of ours."""
-    for entry in sorted(target.iterdir()):
-        if entry.name in ours:
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.copytree(entry, place / entry.name, symlinks=True)
-        else:
-            shutil.copy2(entry, place / entry.name, follow_symlinks=False)
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str]) -> None:

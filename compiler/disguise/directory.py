@@ -27,6 +27,7 @@ from compiler.artifact.manifest import (
     text_hash,
     why_not_disguised,
 )
+from compiler.artifact.others import keep_others, own_files
 from compiler.artifact.place import check_place, recover, staging
 from compiler.artifact.plain_files import check_plain, placed_first, text_of
 from compiler.artifact.save import keep_what_is_not_ours, write_tensors, write_text
@@ -77,7 +78,8 @@ def write(
     noise: Mapping[str, Any] | None = None,
     key_file: Path | None = None,
 ) -> Key:
-    """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it.
+    """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it. Files
+    in an earlier one that are the user's own stay.
 
     manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise. key_file:
     where the key goes before the directory appears, so that no weights ever stand without theirs.
@@ -89,10 +91,19 @@ def write(
         write_weights(tensors, place)
         write_text(place / CARD, _card(manifest, level, noise))
         write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise)))
+        keep_others(out, place, _own_files(out))
         key = Key(level, file_hash(place / WEIGHTS), steps, plain)
         if key_file is not None:
             stack.enter_context(placed_first(key_file, key.text(), lambda: _has_weights(out, key)))
     return key
+
+
+def _own_files(out: Path) -> set[str]:
+    """The files of an earlier disguised checkpoint, but a README.md that was edited since."""
+    if not is_disguised(out):
+        return set()
+    card = {CARD: read_json(out / MANIFEST).get("card", "")}
+    return {MANIFEST, *SEALED_FILES} | own_files(out, card)
 
 
 def _has_weights(directory: Path, key: Key) -> bool:
@@ -207,6 +218,7 @@ def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping
     content |= {"format": DISGUISED, "format_version": FORMAT_VERSION, "disguise": {"level": level}}
     if noise is not None:
         content["disguise"]["noise"] = dict(noise)
+    content["card"] = file_hash(place / CARD)
     content["files"] = {name: file_hash(place / name) for name in SEALED_FILES}
     return content | {"sha256": text_hash(canonical_json(content))}
 

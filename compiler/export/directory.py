@@ -11,8 +11,9 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CARD
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
+from compiler.artifact.others import keep_others, own_files
 from compiler.artifact.place import check_place, recover, staging, staging_file
-from compiler.artifact.save import copy_others, write_text
+from compiler.artifact.save import write_text
 from compiler.export.errors import ExportError
 from compiler.export.record import FORMAT, record_text
 
@@ -31,14 +32,13 @@ def write_directory(
     _check(target, overwrite, _directory_record)
     try:
         with staging(target) as place:
-            if target.is_dir():
-                copy_others(target, place, _own_files(target))
             fill(place)
-            if not (place / CARD).exists():
-                write_text(place / CARD, card)
-            others = set(os.listdir(target)) - _own_files(target) if target.is_dir() else set()
+            write_text(place / CARD, card)
+            others = keep_others(target, place, _own_files(target))
             files = {path.name: file_hash(path) for path in sorted(place.iterdir()) if path.name not in others}
             write_text(place / RECORD, record_text(dict(content) | {"files": files}))
+    except CheckpointError as reason:
+        raise ExportError(str(reason)) from reason
     except OSError as reason:
         raise ExportError(f"{target} could not be written: {reason.strerror or reason}.") from reason
 
@@ -82,7 +82,4 @@ def _directory_record(target: Path) -> dict[str, Any] | None:
 
 def _own_files(target: Path) -> set[str]:
     """The files of an earlier export, but a README.md that was edited since."""
-    files = (_directory_record(target) or {}).get("files", {})
-    card = target / CARD
-    edited = card.is_file() and file_hash(card) != files.get(CARD)
-    return {RECORD, *files} - ({CARD} if edited else set())
+    return {RECORD} | own_files(target, (_directory_record(target) or {}).get("files", {}))

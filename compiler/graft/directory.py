@@ -13,8 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CARD
+from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
+from compiler.artifact.others import keep_others, own_files
 from compiler.artifact.place import staging
 from compiler.artifact.save import write_text
 from compiler.graft.card import graft_card
@@ -32,10 +35,22 @@ def check_directory(directory: Path, overwrite: bool) -> None:
     if directory.exists() and not directory.is_dir():
         raise GraftError(f"{directory} is a file, and a directory is needed.")
     if directory.is_dir() and any(directory.iterdir()):
-        if not (directory / GRAFT).is_file():
+        if _earlier(directory) is None:
             raise GraftError(f"{directory} holds files that are no grafted model; choose another directory.")
         if not overwrite:
             raise GraftError(f"{directory} holds a grafted model already; --force replaces it.")
+
+
+def _earlier(directory: Path) -> dict[str, str] | None:
+    """The files of a grafted model and their hashes, as its graft.json has them; None where there is none of ours."""
+    try:
+        content = read_json(directory / GRAFT)
+    except CheckpointError:
+        return None
+    if not isinstance(content, dict) or not {"mode", "circuit", "host"} <= content.keys():
+        return None
+    files = content.get("files")
+    return files if isinstance(files, dict) else None
 
 
 def letter_name(circuit: str, letter: str) -> str:
@@ -100,10 +115,13 @@ def save_branch(
 
 
 def _exchange(directory: Path, overwrite: bool, write: Callable[[Path], None], report: Mapping[str, Any]) -> None:
-    """The files and their hashes in graft.json, whole or not at all."""
+    """The files and their hashes in graft.json, whole or not at all; those of an earlier model that are the user's own
+    stay.
+    """
     check_directory(directory, overwrite)
     with staging(Path(os.path.abspath(directory))) as place:
         write(place)
-        files = {path.name: file_hash(path) for path in sorted(place.iterdir())}
+        others = keep_others(directory, place, {GRAFT} | own_files(directory, _earlier(directory) or {}))
+        files = {path.name: file_hash(path) for path in sorted(place.iterdir()) if path.name not in others}
         text = json.dumps(dict(report) | {"files": files}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         write_text(place / GRAFT, text)

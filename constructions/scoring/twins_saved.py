@@ -12,6 +12,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, GRAPH, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import Manifest, file_hash
+from compiler.artifact.others import keep_others, own_files
 from compiler.artifact.place import check_place, staging
 from compiler.artifact.plain_files import check_plain
 from compiler.artifact.save import write_text
@@ -52,15 +53,29 @@ def is_twin(directory: Path) -> bool:
 def check_out(out: Path, overwrite: bool) -> None:
     """CheckpointError where a twin must not be written."""
     check_place(out)
-    if out.exists() and not is_twin(out):
+    if out.exists() and _earlier(out) is None:
         raise CheckpointError(f"{out} exists and is no twin, so it is left alone.")
     if out.exists() and not overwrite:
         raise CheckpointError(f"{out} holds a twin already: --force replaces it.")
 
 
+def _earlier(out: Path) -> dict[str, str] | None:
+    """The files of a twin and their hashes, as its twin.json has them; None where there is no twin of ours."""
+    try:
+        content = read_json(out / TWIN)
+    except CheckpointError:
+        return None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return None
+    files = content.get("files")
+    return files if isinstance(files, dict) else None
+
+
 def write_twin(twin: Twin, source: Path, out: Path) -> None:
-    """Write the directory, whole or not at all. source: the checkpoint of its circuit, whose manifest is kept as
-    twin of."""
+    """Write the directory, whole or not at all; files in an earlier twin that are the user's own stay.
+
+    source: the checkpoint of its circuit, whose manifest is kept as twin of.
+    """
     with staging(out) as place:
         twin.model.save_pretrained(place)
         others = [name for name in _WHERE_THERE_ARE if (source / name).is_file()]
@@ -68,6 +83,7 @@ def write_twin(twin: Twin, source: Path, out: Path) -> None:
             shutil.copyfile(source / name, place / name)
         record = {"format": FORMAT, "version": VERSION, **twin.record(), "of": read_json(source / MANIFEST)}
         record["files"] = {path.name: file_hash(path) for path in sorted(place.iterdir())}
+        keep_others(out, place, {TWIN} | own_files(out, _earlier(out) or {}))
         write_text(place / TWIN, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 

@@ -59,11 +59,12 @@ FILLED = {  # directories that others are put into: of these, as well
     ("score-table", "place"): "last-name-twin",
 }
 
+GRAFTED = {"mode": "direct-sum", "circuit": "counts", "host": {}, "files": {}}
 SPARED = {  # every command that replaces a directory and reads others: what of OUT it may replace, and its inputs
     "disguise": ("construction.json", {"format": "disguised-construction"}, "{}", ()),
     "undisguise": ("construction.json", {"format": "compiled-construction"}, "{} --key {}", ("--key",)),
-    "twin": ("twin.json", {}, "{}", ()),
-    "graft": ("graft.json", {}, "{} {} --tokens {}", ("--tokens",)),
+    "twin": ("twin.json", {"format": "trained-twin", "files": {}}, "{}", ()),
+    "graft": ("graft.json", GRAFTED, "{} {} --tokens {}", ("--tokens",)),
     "compose": ("construction.json", {"format": "compiled-construction"}, "{} {}", ()),
 }
 READING = [(name, place) for name, (_, _, told, _) in SPARED.items() for place in range(told.count("{}"))]
@@ -204,6 +205,17 @@ def test_every_command_that_replaces_a_directory_and_reads_others_is_walked() ->
     assert {name: found[name] - outputs_too.get(name, set()) for name in SPARED} == {
         name: set(options) for name, (_, _, _, options) in SPARED.items()
     }
+
+
+@pytest.mark.parametrize("name", SPARED)
+def test_a_folder_that_only_has_a_file_of_that_name_is_left_alone(name: str, refused, tmp_path: Path) -> None:
+    record, _, told, _ = SPARED[name]
+    for given in ("{}", "[1]", '{"files": {}}', "mine"):
+        (tmp_path / "old").mkdir(exist_ok=True)
+        (tmp_path / "old" / record).write_text(given)
+        said = refused(name, *told.format("one", "two", "three").split(), "--out", "old", "--force")
+        assert said.startswith("old ") and ("left alone" in said or "choose another directory" in said)
+        assert (tmp_path / "old" / record).read_text() == given
 
 
 @pytest.mark.parametrize("key", ["hidden/k.json", "hidden/.git/k.json", "linked/.git/k.json"])

@@ -193,6 +193,21 @@ def earlier(place, tmp_path) -> tuple[Path, Path]:
     return out, Path(shutil.copy(key(place, "mamba"), tmp_path / "out.key.json"))
 
 
+def test_what_the_user_put_beside_an_earlier_disguise_stays(place, earlier):
+    out, _ = earlier
+    (out / "notes.txt").write_text("mine")
+    (out / "below").mkdir()
+    (out / "below" / "more.txt").write_text("mine too")
+    before = (out / "README.md").read_text()
+    again = ("disguise", place / "mamba", "--out", out, "--seed", 3, "--samples", 2, "--no-certify", "--force")
+    assert run(*again, "--level", 1) == 0
+    assert (out / "README.md").read_text() != before  # it was ours, and says of another level
+    (out / "README.md").write_text("my card")
+    assert run(*again) == 0
+    there = {name: (out / name).read_text() for name in ("notes.txt", "below/more.txt", "README.md")}
+    assert there == {"notes.txt": "mine", "below/more.txt": "mine too", "README.md": "my card"}
+
+
 def fits(out: Path, kept: Path) -> bool:
     return read_key(kept).weights == file_hash(out / "model.safetensors")
 

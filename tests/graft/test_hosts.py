@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from compiler import Alphabet, Circuit, InputLanguage, Tokens, readout_one_hot
+from compiler import Alphabet, CheckpointError, Circuit, InputLanguage, Tokens, readout_one_hot
 from compiler.graft import GraftError, graft, save, sizes
 from compiler.graft.hosts import read_host, tokenizer_of
 from compiler.graft.measure import host_difference
@@ -200,6 +200,23 @@ def test_a_directory_in_use_is_kept(tmp_path):
     with pytest.raises(GraftError, match="already"):
         save(grafted, tmp_path / "out")
     save(grafted, tmp_path / "out", overwrite=True)
+    told, out = json.loads((tmp_path / "out" / "graft.json").read_text())["files"], tmp_path / "out"
+    for name in ("notes.txt", "README.md"):
+        (out / name).write_text("mine")
+    for _ in range(2):
+        save(grafted, out, overwrite=True)
+    assert (out / "notes.txt").read_text() == (out / "README.md").read_text() == "mine"
+    assert json.loads((out / "graft.json").read_text())["files"].keys() == told.keys() - {"README.md"}
+
+
+def test_a_file_of_the_user_is_not_taken_for_one_of_the_tokenizer(tmp_path):
+    grafted, out = graft(host(), induction()), tmp_path / "out"
+    save(grafted, out)
+    (out / "tokenizer.json").write_text("mine")
+    names = type("Names", (), {"save_pretrained": lambda self, place: (place / "tokenizer.json").write_text("{}")})()
+    with pytest.raises(CheckpointError, match="tokenizer.json was not written by us and would be lost: move it away"):
+        save(grafted, out, tokenizer=names, overwrite=True)
+    assert (out / "tokenizer.json").read_text() == "mine" and (out / "model.safetensors").is_file()
 
 
 # Directories that are damaged -------------------------------------------------------------------------

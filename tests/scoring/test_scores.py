@@ -422,6 +422,17 @@ def test_a_twin_of_ones_own_circuit_keeps_the_names_of_its_variables(own_twin):
     assert list(problem_of(own_twin).given.site) == ["since"]
 
 
+def test_what_the_user_put_beside_an_earlier_twin_stays(own_twin, tmp_path):
+    twin = Path(shutil.copytree(own_twin, tmp_path / "twin"))
+    for name in ("notes.txt", "README.md"):
+        (twin / name).write_text("mine")
+    assert run("twin", own_twin.parent / "own", "--out", twin, "--steps", 1, "--force") == 0
+    assert (twin / "notes.txt").read_text() == (twin / "README.md").read_text() == "mine"
+    told = json.loads((twin / "twin.json").read_text())
+    assert told["steps"] == 1 and not {"notes.txt", "README.md"} & told["files"].keys()
+    assert list(problem_of(twin).given.site) == ["since"]
+
+
 FORGED = {
     "other letters": (
         "config.json",
