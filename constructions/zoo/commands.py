@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.text import Text
 
+from compiler.artifact.errors import CheckpointError
 from constructions.command import display
 from constructions.command.display import BOLD, console
 from constructions.command.options import Json, Scheduler, Seed, Workers
 from constructions.command.outputs import PARQUET, check_kind, check_outside
 from constructions.command.reporting import strict_json, table_of
 from constructions.command.sharding import Where
+
+if TYPE_CHECKING:
+    from constructions.zoo.entry import Entry
+    from constructions.zoo.kept import Kept
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="NAME…", help="circuits, families, or globs such as 'mqar-*'")
@@ -73,7 +79,7 @@ def build(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Build, prove and ask circuits; one that stands in DIR already is not built again."""
+    """Build, prove and ask circuits; one that stands in DIR already is not built again, and anything else is left."""
     from constructions.zoo.collection import chosen
     from constructions.zoo.measured import total
 
@@ -88,6 +94,10 @@ def build(
         found = {entry.name: kept.find(entry, seed, mixer) for entry in entries}
         left = [entry for entry in entries if found[entry.name] is None]
         advance(len(entries) - len(left))
+        taken = _taken(kept, left)
+        refused |= taken
+        left = [entry for entry in left if entry.name not in taken]
+        advance(len(taken))
         for number, (name, row) in enumerate(several(left, out, seed, mixer, where)):
             advance(1)
             if isinstance(row, str):
@@ -96,9 +106,9 @@ def build(
             kept.add(row)
             found[name] = row
             if not as_json:
-                _print_row(row, first=number == len(refused))
+                _print_row(row, first=number == len(refused) - len(taken))
     rows = [row for row in found.values() if row is not None]
-    sums = total(rows, len(entries) - len(left)) | {"refused": refused}
+    sums = total(rows, len(entries) - len(left) - len(taken)) | {"refused": refused}
     if as_json:
         display.say(strict_json({"circuits": [row.to_json() for row in rows]} | sums))
     else:
@@ -142,6 +152,17 @@ def data(
         return
     console.print(table_of(written, ("name", "train", "test", "out")))
     console.print(f'datasets.load_dataset("{written[0]["out"]}") opens the first')
+
+
+def _taken(kept: Kept, entries: Sequence[Entry]) -> dict[str, str]:
+    """The circuits in whose place something else stands, and what is said of it: it is neither asked nor replaced."""
+    found = {}
+    for entry in entries:
+        try:
+            kept.check_place(entry)
+        except CheckpointError as reason:
+            found[entry.name] = str(reason)
+    return found
 
 
 def _print_row(row: Any, first: bool) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from compiler.artifact.json_files import same_json
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
@@ -46,6 +47,10 @@ class Entry(ABC):
         """Compile and write the checkpoint, in the place of an earlier one; returns what was written. arch: the mixer
         [default: the circuit's own]; CompileError where it cannot be built of that.
         """
+
+    @abstractmethod
+    def is_of(self, manifest: Mapping[str, Any]) -> bool:
+        """Whether the manifest of a checkpoint says that it is this circuit, built of any mixer."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,9 @@ class Own(Entry):
         save(made, directory, overwrite=True)
         return made
 
+    def is_of(self, manifest: Mapping[str, Any]) -> bool:
+        return manifest.get("circuit") == self.name and manifest.get("construction") is None
+
 
 @dataclass(frozen=True)
 class FromPaper(Entry):
@@ -140,6 +148,11 @@ class FromPaper(Entry):
         built = build(replace(self.construction, **({"arch": arch} if arch else {})))
         artifact.save(built, {}, directory, overwrite=True)  # the checker reads what is saved, and writes proof.json
         return Artifact(built.compiled, built.model)
+
+    def is_of(self, manifest: Mapping[str, Any]) -> bool:
+        asked, found = self.construction.params(), manifest.get("params")
+        same = isinstance(found, dict) and all(same_json(found.get(k), v) for k, v in asked.items() if k != "arch")
+        return same and manifest.get("construction") == self.construction.name
 
 
 def _walk(language: InputLanguage, rng: Random) -> list[str]:

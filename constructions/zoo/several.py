@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.files import CARD
+from compiler.artifact.place import staging
+from compiler.artifact.save import check_target, keep_what_is_not_ours
 from constructions.command.sharding import Where
 from constructions.shards.shard import Shard
 from constructions.zoo.build import build
@@ -46,13 +48,13 @@ def built(name: str, seed: int, arch: str) -> dict[str, Any]:
 
 
 def _put_down(found: dict[str, Any], out: Path) -> Row:
-    """Write what came back to a directory of the circuit's name, all of it or nothing."""
+    """Write what came back to a directory of the circuit's name, all of it or nothing; the user's own files stay."""
     row = Row(**found["row"])
-    with tempfile.TemporaryDirectory(prefix=f".{row.name}.", dir=out) as place:
-        whole = Path(place) / row.name
-        whole.mkdir()
+    target = out / row.name
+    check_target(target, overwrite=True)  # it may have come there since
+    with staging(target) as place:
+        kept = keep_what_is_not_ours(target, place)
         for name, content in found["files"].items():
-            (whole / name).write_bytes(content)
-        shutil.rmtree(out / row.name, ignore_errors=True)
-        whole.replace(out / row.name)
+            if not (kept and name == CARD):
+                (place / name).write_bytes(content)
     return row

@@ -17,6 +17,7 @@ from compiler.artifact.generate import transformers_model
 from compiler.errors import CompileError
 from compiler.tracing.compared import Unread
 from constructions.zoo import build as building
+from constructions.zoo import several
 from constructions.zoo.build import build
 from constructions.zoo.collection import chosen, entries
 from constructions.zoo.entry import FromPaper, Own
@@ -131,6 +132,50 @@ def test_a_changed_weight_is_found(tmp_path: Path) -> None:
     assert not found.bit_exact and found.correct < found.queries
 
 
+def other_checkpoint(place: Path) -> None:
+    """Of another circuit of the zoo."""
+    entries()["ends-ab"].write(place)
+
+
+def own_files(place: Path) -> None:
+    place.mkdir(parents=True)
+    (place / "notes.txt").write_text("mine")
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")], ids=["", "workers"])
+@pytest.mark.parametrize("put", [other_checkpoint, own_files])
+def test_what_stands_in_the_place_of_a_circuit_is_left_alone(put, workers, tmp_path: Path, capsys, here) -> None:
+    put(tmp_path / "count-a-to-8")
+    before = contents(tmp_path / "count-a-to-8")
+    code = run("zoo", "build", "count-a-to-8", "token-1-back", "--out", str(tmp_path), "--json", *workers)
+    told = json.loads(capsys.readouterr().out)
+    assert code == 1 and told["kept"] == 0 and [row["name"] for row in told["circuits"]] == ["token-1-back"]
+    assert "so it is left alone" in told["refused"]["count-a-to-8"]
+    assert contents(tmp_path / "count-a-to-8") == before
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")], ids=["", "workers"])
+def test_files_of_the_user_beside_a_circuit_stay(workers, tmp_path: Path, here) -> None:
+    assert run("zoo", "build", "count-a-to-8", "--out", str(tmp_path), "--json") == 0
+    for name in ("notes.txt", "README.md"):
+        (tmp_path / "count-a-to-8" / name).write_text("mine")
+    arguments = ("--seed", "1", "--out", str(tmp_path), "--json", *workers)  # another seed: it is built again
+    assert run("zoo", "build", "count-a-to-8", *arguments) == 0
+    assert all((tmp_path / "count-a-to-8" / name).read_text() == "mine" for name in ("notes.txt", "README.md"))
+    assert building.prove(tmp_path / "count-a-to-8").accepted
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given to workers is done in this process."""
+    results = lambda shards, *_: ((shard, several.built(**shard.arguments)) for shard in shards)
+    monkeypatch.setattr("constructions.shards.engine.results", results)
+
+
 def test_a_wrong_oracle_is_not_good(tmp_path: Path) -> None:
     entry = entries()["distinct-letters"]
     assert isinstance(entry, Own)
@@ -146,6 +191,11 @@ def test_what_is_built_is_not_built_again_unless_it_changed(tmp_path: Path) -> N
     assert Kept(tmp_path).find(entry, 0) == row
     assert Kept(tmp_path).find(entry, 1) is None
     assert Kept(tmp_path).find(replace(entry, make=entries()["count-a-to-24"].make), 0) is None
+    (tmp_path / entry.name / "config.json").write_text("{}")
+    assert Kept(tmp_path).find(entry, 0) is None
+    Kept(tmp_path).check_place(entry)  # what is damaged is built again
+    build(entry, tmp_path / entry.name)
+    assert Kept(tmp_path).find(entry, 0) == row
     (tmp_path / entry.name / WEIGHTS).write_bytes(b"damaged")
     assert Kept(tmp_path).find(entry, 0) is None
 
