@@ -145,7 +145,14 @@ _KEPT: list[tempfile.TemporaryDirectory] = []  # removed when the process ends
 
 
 def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[int, int]:
-    """All vectors as files under vectors/, all models under models/: how many cases and models there are."""
+    """All vectors as files under vectors/, all models under models/: how many cases and models there are.
+
+    ValueError where something that no earlier run has written stands in the place of a model.
+    """
+    from conformance.models.build import names  # the compiler: only where models are made
+    from conformance.models.earlier import check_models, replaced
+
+    check_models(directory / "models", names(full))
     vectors = directory / "vectors"
     vectors.mkdir(parents=True, exist_ok=True)
     count = 0
@@ -157,7 +164,8 @@ def write(directory: Path, full: bool = False, heard: Heard = UNHEARD) -> tuple[
         ]
         save(found, vectors / f"{op}.safetensors")
         count += len(found)
-    return count, len(_built(directory / "models", full, heard))
+    with replaced(directory / "models", names(full)) as place:
+        return count, len(_built(place, full, heard))
 
 
 def _built(directory: Path, full: bool, heard: Heard, only: Sequence[str] = ()) -> list[ModelCase]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -36,25 +37,64 @@ class ModelCase:
     tolerance: float = 0.0
 
     def write(self) -> None:
-        """Put the vectors beside the checkpoint: NAME.safetensors."""
+        """Put the vectors beside the checkpoint: NAME.safetensors, which has the hashes of its files as well."""
         tensors = {"tokens": self.tokens, "logits": self.logits, "informative": self.informative}
         tensors |= {f"state.{i}": state for i, state in enumerate(self.states)}
         save_file(
             {k: m.contiguous() for k, m in tensors.items()},
-            _vectors(self.directory),
-            {"asks": json.dumps([self.asks, self.tolerance])},
+            vectors_of(self.directory),
+            {"asks": json.dumps([self.asks, self.tolerance, hashes(self.directory)])},
         )
 
 
-def _vectors(directory: Path) -> Path:
+def vectors_of(directory: Path) -> Path:
+    """The file of vectors that belongs to a checkpoint."""
     return directory.parent / f"{directory.name}.safetensors"
 
 
+def hashes(directory: Path) -> dict[str, str]:
+    """SHA-256 of each file of a checkpoint, by its name; "" of what is no file."""
+    return {path.name: _hash(path) if path.is_file() else "" for path in sorted(directory.iterdir())}
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def written(path: Path) -> tuple[str, float, dict[str, str]] | None:
+    """(what the model asks, its tolerance, the hashes of its files), as a file of vectors says; None for another file.
+
+    No hashes stand in files of before there were.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            found = json.loads((file.metadata() or {}).get("asks", "[]"))
+    except (OSError, SafetensorError, ValueError):
+        return None
+    kinds = [type(each) for each in found] if isinstance(found, list) else []
+    if kinds not in ([str, float], [str, float, dict]):
+        return None
+    return found[0], found[1], found[2] if len(found) > 2 else {}
+
+
 def read(directory: Path) -> ModelCase:
-    """The vectors of a checkpoint that `write` has put beside it; FileNotFoundError where there are none."""
-    with safe_open(_vectors(directory), framework="pt") as file:
+    """The vectors of a checkpoint that `write` has put beside it; ValueError where there are none, and where it is
+    another checkpoint now.
+    """
+    path = vectors_of(directory)
+    told = written(path)
+    if told is None:
+        raise ValueError(f"{path} is no file of vectors.")
+    asks, tolerance, files = told
+    for name in ("config.json", "model.safetensors"):
+        if not (directory / name).is_file() or files.get(name) != _hash(directory / name):
+            raise ValueError(
+                f"{directory / name} is not the file that the vectors in {path} are of: `construct conformance --out "
+                f"DIR` writes both anew."
+            )
+    with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-        asks, tolerance = json.loads(file.metadata()["asks"])
     states = [tensors[f"state.{i}"] for i in range(sum(name.startswith("state.") for name in tensors))]
     return ModelCase(
         directory.name, asks, directory, tensors["tokens"], tensors["logits"], tensors["informative"], states, tolerance
@@ -62,9 +102,12 @@ def read(directory: Path) -> ModelCase:
 
 
 def read_all(directory: Path) -> Iterator[ModelCase]:
-    """All models in a directory that `construct conformance --out` has written, by name."""
+    """All models in a directory that `construct conformance --out` has written, by name; others there are left alone.
+
+    ValueError where another checkpoint stands in the place of one.
+    """
     for path in sorted(directory.glob("*.safetensors")):
-        if (directory / path.stem / "config.json").is_file():
+        if (directory / path.stem / "config.json").is_file() and written(path) is not None:
             yield read(directory / path.stem)
 
 

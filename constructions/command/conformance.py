@@ -59,6 +59,7 @@ def conformance(
     if out is not None:
         check_outside(out / "models", "--out")
         _check_vectors(out / "vectors")
+        _check_models(out / "models", full)
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
@@ -188,6 +189,14 @@ def _check_vectors(directory: Path) -> None:
     for op in OPERATIONS:
         path = directory / f"{op}.safetensors"
         check_kind(path, "--out", VECTORS)
+
+
+def _check_models(directory: Path, full: bool) -> None:
+    """ValueError where something of somebody's stands in place of a model."""
+    from conformance.models.build import names
+    from conformance.models.earlier import check_models
+
+    check_models(directory, names(full))
 
 
 def _forget(junit: Path | None) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
 
 from compiler.driver import compile
 from conformance.exact import Inexact
@@ -17,6 +21,8 @@ from conformance.models.circuits import CORES
 from conformance.models.companion import KINDS, companion
 from conformance.models.judge import judge_model
 from conformance.models.variants import grouped, occupied
+from conformance.report import write
+from constructions.command.cli import app
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +42,74 @@ def test_models_come_back_as_they_were(place) -> None:
     assert first.asks == CORES["codes"].asks and first.tokens.shape == (3, 60)
     assert [state.shape for state in first.states] == [(8, 4, 8)]
     assert 0.4 < first.informative.double().mean() < 1
+
+
+def test_another_checkpoint_in_the_place_of_a_model_is_not_judged_as_it(place, tmp_path) -> None:
+    there = Path(shutil.copytree(place, tmp_path / "there"))
+    (there / "mine").mkdir()
+    (there / "mine" / "config.json").write_text("{}")
+    save_file({"a": torch.ones(1)}, there / "mine.safetensors")  # of somebody's, and left alone
+    assert len(list(read_all(there))) == 2
+    (there / "codes-mamba2" / "README.md").write_text("mine")  # which no runtime reads
+    assert len(list(read_all(there))) == 2
+    shutil.copy(there / "count-since-mamba" / "model.safetensors", there / "codes-mamba2")
+    with pytest.raises(ValueError, match="codes-mamba2/model.safetensors is not the file that the vectors in"):
+        list(read_all(there))
+    told = run("conformance", "--checkpoint-dir", there)
+    assert "is not the file that the vectors in" in str(told.exception)
+
+
+def of_another(there: Path) -> None:
+    shutil.rmtree(there / "codes-mamba2")
+    shutil.copytree(there / "count-since-mamba", there / "codes-mamba2")
+
+
+PUT: dict[str, Callable[[Path], object]] = {
+    "codes-mamba2 is not as an earlier run": of_another,
+    "induction-mamba is not as an earlier run": lambda there: (there / "induction-mamba").mkdir(),
+    "count-since-mamba is not as an earlier run": lambda there: (there / "count-since-mamba" / "a").write_text("mine"),
+    "random-mamba is not as an earlier run": lambda there: (there / "random-mamba").write_text("mine"),
+    "random-mamba.safetensors is no file of vectors": lambda there: save_file(
+        {"a": torch.ones(1)}, there / "random-mamba.safetensors"
+    ),
+}
+
+
+@pytest.mark.parametrize("says", PUT)
+def test_what_an_earlier_run_has_not_written_is_not_replaced_by_a_model(says, place, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("conformance.report.OPERATIONS", ())
+    monkeypatch.setattr("conformance.report._built", lambda *_: [])
+    there = Path(shutil.copytree(place, tmp_path / "models"))
+    PUT[says](there)
+    before = {path: path.is_file() and path.read_bytes() for path in there.rglob("*")}
+    for found in (run("conformance", "--out", tmp_path).exception, raised(write, tmp_path)):
+        assert says in str(found) and "would be lost: move it away" in str(found)
+    assert {path: path.is_file() and path.read_bytes() for path in there.rglob("*")} == before
+    assert not (tmp_path / "vectors").exists()
+
+
+def test_models_of_an_earlier_run_are_written_anew_and_others_stay(place, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("conformance.report.OPERATIONS", ())
+    only = ("codes-mamba2", "codes-mamba2-groups-2")
+    made = lambda directory, full, heard: list(build(directory, full, only))
+    monkeypatch.setattr("conformance.report._built", made)
+    shutil.copytree(place / "count-since-mamba", tmp_path / "models" / "mine")
+    for full, length in ((False, 60), (True, 1000)):
+        assert run("conformance", "--out", tmp_path, *["--full"] * full).exit_code == 0
+        one, _ = read_all(tmp_path / "models")
+        assert one.tokens.shape == (3, length)
+        assert one.directory.name == "codes-mamba2-groups-2" and set(verdicts(one).values()) == {"passed"}
+        assert (tmp_path / "models" / "mine" / "construction.json").is_file()
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def raised(call, *arguments) -> Exception:
+    with pytest.raises(ValueError) as found:
+        call(*arguments)
+    return found.value
 
 
 def test_no_channel_is_idle_in_what_is_occupied(place) -> None:
