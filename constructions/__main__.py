@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+from constructions.command.ending import keep_code, no_silent_end
+
 _YOUNG = 20_000  # objects; what is imported and compiled stays, and is gone over in vain at each 700
 
 
@@ -21,9 +23,11 @@ def main() -> None:
     """Run the command line; nothing heavy is imported before this, so that an early Ctrl-C is met here too."""
     gc.set_threshold(_YOUNG)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by numpy and torch; with more, threads mostly wait, and spin
+    alone = sys.stdout is sys.__stdout__  # and not called by a program of others
     sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
-        code = _run()
+        with no_silent_end(_ended):
+            code = _run()
         sys.stdout.flush()
         if _is_for_programs():
             from constructions.command.stdout import end_stdout
@@ -36,7 +40,16 @@ def main() -> None:
         code = 128 + 13  # as a shell tells SIGPIPE: 1 would say that something is wrong
     if code == 130:
         print("interrupted", file=sys.stderr)
+    if code and alone:
+        keep_code(code)
     raise SystemExit(code)
+
+
+def _ended() -> int:
+    """What is said where a file of the user's ends the process as if all were done; the exit code."""
+    code = _told("a file that this command runs has ended it by os._exit(0): there is no result.", 2)
+    sys.stdout.flush()
+    return code
 
 
 def _open(stream: TextIO | None) -> TextIO:

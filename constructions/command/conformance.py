@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from compiler.artifact.plain_files import write_whole
 from constructions.command.display import BOLD, console, say, working
+from constructions.command.ending import no_silent_end
 from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.outputs import JUNIT, VECTORS, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
@@ -89,11 +88,10 @@ def conformance(
         return
     if kernel and checkpoint_dir:
         checkpoint_dir = checkpoint_dir.absolute()
-    alone = sys.stdout is sys.__stdout__  # and not called by a program of others
     with (
         working("conformance", quiet=as_json, lends=False),
         stdout_lent(aside=as_json, for_good=True),
-        _no_silent_end(),
+        no_silent_end(_no_verdict),
         ExitStack() as noted,
     ):
         from conformance.interrupt import watched
@@ -138,36 +136,13 @@ def conformance(
             console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
         _show(tested, version)
     if not report["good"]:
-        if alone:
-            _keep_code()
         raise typer.Exit(1)
 
 
-def _keep_code() -> None:
-    """What a kernel has registered to be called when the process ends may end it with 0: it ends with 1 still."""
-    end = os._exit
-    atexit.register(setattr, os, "_exit", lambda status: end(status or 1))
-
-
-@contextmanager
-def _no_silent_end() -> Iterator[None]:
-    """A kernel that calls os._exit(0) ends the command with code 1: a CI service would take 0 for a verdict."""
-    end, own = os._exit, os.getpid()
-    over = False
-
-    def told(status: int) -> NoReturn:
-        if over:  # and there is a verdict, whose code stands
-            os._exit(status)
-        if status == 0 and os.getpid() == own:  # a child process of the kernel ends as it likes
-            os.write(2, b"the kernel has ended this process with os._exit(0): there is no verdict\n")
-            status = 1
-        end(status)
-
-    os._exit = told
-    try:
-        yield
-    finally:
-        os._exit, over = end, True
+def _no_verdict() -> int:
+    """A CI service would take 0 for a verdict: the exit code instead."""
+    os.write(2, b"the kernel has ended this process with os._exit(0): there is no verdict\n")
+    return 1
 
 
 def _check_names(operation: str | None, runtime: str | None) -> None:
