@@ -43,11 +43,8 @@ def build(directory: Path, full: bool = False, only: Sequence[str] = ()) -> Iter
 
     only: names of models, where not all are wanted. Raises ValueError for a name that none has.
     """
-    known = names(full)
-    for name in only:
-        if name not in known:
-            raise ValueError(f"--model {name!r} is not known: expected one of {', '.join(known)}.")
-    wanted = set(only or known)
+    check_names(only, full)
+    wanted = set(only or names(full))
     for core in CORES.values():
         for target in core.targets:
             yield from _forms(directory, core, target, full, wanted)
@@ -58,6 +55,14 @@ def build(directory: Path, full: bool = False, only: Sequence[str] = ()) -> Iter
         for target in ("mamba", "mamba2"):
             if f"{name}-{target}-bfloat16" in wanted:
                 yield _bfloat16(directory, CORES[name], target)
+
+
+def check_names(only: Sequence[str], full: bool = False) -> None:
+    """ValueError for a name that no model has; full as for `build`."""
+    known = names(full)
+    for name in only:
+        if name not in known:
+            raise ValueError(f"--model {name!r} is not known: expected one of {', '.join(known)}.")
 
 
 def names(full: bool = False) -> list[str]:

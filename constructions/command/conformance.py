@@ -75,6 +75,8 @@ def conformance(
         other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
         raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
     _check_names(operation, runtime)
+    if model and not checkpoint_dir:
+        _check_asked(model, full)
     where = Where(workers, scheduler, quiet=as_json)
     if where.asked and (checkpoint_dir or not (faults or runtime)):
         raise ValueError(
@@ -180,6 +182,13 @@ def _forget(junit: Path | None) -> None:
     """
     if junit is not None:
         junit.unlink(missing_ok=True)
+
+
+def _check_asked(model: Sequence[str], full: bool) -> None:
+    """ValueError for a name of no model that is made now, before anything is run or sent to workers."""
+    from conformance.models.build import check_names
+
+    check_names(model, full)
 
 
 def _check_device(device: str) -> None:

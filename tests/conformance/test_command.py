@@ -160,6 +160,17 @@ def in_a_process(place, body: str, *arguments: str):
     return fresh("-m", "constructions", "conformance", "--kernel", "mine.py:norm", *arguments, cwd=place)
 
 
+@pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=["", "workers"])
+def test_a_model_of_an_unknown_name_is_refused_before_anything_begins(more: tuple[str, ...], monkeypatch) -> None:
+    def begins(*_: object) -> None:
+        raise AssertionError("work began")
+
+    for place in ("conformance.runtimes.known", "constructions.shards.engine.results"):
+        monkeypatch.setattr(place, begins)
+    told = run("--runtime", "ours", "--model", "random-mamba", "--model", "nosuch", *more)
+    assert str(told.exception).startswith("--model 'nosuch' is not known: expected one of ")
+
+
 def test_a_message_that_no_file_holds_is_escaped(tmp_path) -> None:
     done = in_a_process(tmp_path, "raise ValueError('\\x1b[31m\\ud800 <&>')", "--junit", "found.xml")
     assert done.returncode == 1, done.stderr
