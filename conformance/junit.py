@@ -25,6 +25,19 @@ def junit(tested: Sequence[Tested]) -> str:
         )  # fmt: skip
         for finding in each.findings:
             _case(suite, each, finding)
+    return _document(root)
+
+
+def no_verdict(why: str) -> str:
+    """The document of a run that came to none: one error, which says why."""
+    root = ET.Element("testsuites", name="conformance")
+    suite = ET.SubElement(root, "testsuite", name="conformance", tests="1", failures="0", errors="1", skipped="0")
+    case = ET.SubElement(suite, "testcase", classname="conformance", name="the run")
+    ET.SubElement(case, "error", message=_text(why))
+    return _document(root)
+
+
+def _document(root: ET.Element) -> str:
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,79 +55,80 @@ def conformance(
     as_json: Json = False,
 ) -> None:
     """Test a kernel, or a runtime, against results that are known bit for bit."""
-    if out is not None:
-        check_outside(out / "models", "--out")
-        _check_vectors(out / "vectors")
-        _check_models(out / "models", full)
     if junit is not None:
         _check_junit(junit, faults or not (kernel or runtime or checkpoint_dir))
         check_apart({"--out": out, "--junit": junit})
         junit = junit.absolute()  # a kernel may go to another folder
-    if operation and not kernel:
-        raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
-    if device != "cpu" and not kernel:
-        raise ValueError(f"--device {device} says where the operands of a kernel are put: pass --kernel as well.")
-    if model and not (runtime or checkpoint_dir):
-        raise ValueError(f"--model {model[0]} is a model to run: pass --runtime or --checkpoint-dir as well.")
-    if not (kernel or runtime or checkpoint_dir or out or faults):
-        raise ValueError("conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out.")
-    if kernel and (faults or (checkpoint_dir and not runtime)):
-        other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
-        raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
-    _check_names(operation, runtime)
-    if model and not checkpoint_dir:
-        _check_asked(model, full)
-    where = Where(workers, scheduler, quiet=as_json)
-    if where.asked and (checkpoint_dir or not (faults or runtime)):
-        raise ValueError(
-            "--workers shares out the bugs of --faults, or the models made for --runtime: pass one of them."
-        )
-    if kernel:
-        _forget(junit)
-        _check_device(device)
-    if faults:
-        _faults(where, as_json)
-        return
-    if kernel and checkpoint_dir:
-        checkpoint_dir = checkpoint_dir.absolute()
-    with (
-        working("conformance", quiet=as_json, lends=False),
-        stdout_lent(aside=as_json, for_good=True),
-        no_silent_end(_no_verdict),
-        ExitStack() as noted,
-    ):
-        from conformance.interrupt import watched
-        from conformance.report import try_kernel, try_runtime, write
-
-        noted.enter_context(watched())
+    with _error_reported(junit):
         if out is not None:
-            vectors, models = write(out, full)
-        tested: list[Tested] = []
-        version = None
+            check_outside(out / "models", "--out")
+            _check_vectors(out / "vectors")
+            _check_models(out / "models", full)
+        if operation and not kernel:
+            raise ValueError(f"--operation {operation} says what a kernel computes: pass --kernel as well.")
+        if device != "cpu" and not kernel:
+            raise ValueError(f"--device {device} says where the operands of a kernel are put: pass --kernel as well.")
+        if model and not (runtime or checkpoint_dir):
+            raise ValueError(f"--model {model[0]} is a model to run: pass --runtime or --checkpoint-dir as well.")
+        if not (kernel or runtime or checkpoint_dir or out or faults):
+            raise ValueError(
+                "conformance was given nothing to do: pass --kernel, --runtime, --checkpoint-dir or --out."
+            )
+        if kernel and (faults or (checkpoint_dir and not runtime)):
+            other = "--faults" if faults else f"--checkpoint-dir {checkpoint_dir}"
+            raise ValueError(f"--kernel {kernel} and {other} are two runs: leave one of them out.")
+        _check_names(operation, runtime)
+        if model and not checkpoint_dir:
+            _check_asked(model, full)
+        where = Where(workers, scheduler, quiet=as_json)
+        if where.asked and (checkpoint_dir or not (faults or runtime)):
+            raise ValueError(
+                "--workers shares out the bugs of --faults, or the models made for --runtime: pass one of them."
+            )
         if kernel:
-            from conformance.kernel import kernel_named
+            _check_device(device)
+        if faults:
+            _faults(where, as_json)
+            return
+        if kernel and checkpoint_dir:
+            checkpoint_dir = checkpoint_dir.absolute()
+        with (
+            working("conformance", quiet=as_json, lends=False),
+            stdout_lent(aside=as_json, for_good=True),
+            no_silent_end(_no_verdict),
+            ExitStack() as noted,
+        ):
+            from conformance.interrupt import watched
+            from conformance.report import try_kernel, try_runtime, write
 
-            tested += try_kernel(kernel_named(kernel, operation, device), full)
-            _check_run(kernel, tested[0])
-        if runtime or (checkpoint_dir and not kernel):
-            from conformance.runtimes import known
+            noted.enter_context(watched())
+            if out is not None:
+                vectors, models = write(out, full)
+            tested: list[Tested] = []
+            version = None
+            if kernel:
+                from conformance.kernel import kernel_named
 
-            found = known(runtime or "ours")
-            version = found.version
-            made = None
-            if found.models is not None and not where.asked:
-                made = _models(checkpoint_dir, full, model or ())
-            _forget(junit)
-            for each in found.kernels if runtime and not model else ():
-                tested += try_kernel(each, full)
-            if found.models is not None and made is not None:
-                tested.append(try_runtime(found.models, made))
-            elif found.models is not None:
-                tested.append(_shared(found.models.name, runtime or "", full, model or (), where))
-    if junit is not None:
-        from conformance.junit import junit as document
+                tested += try_kernel(kernel_named(kernel, operation, device), full)
+                _check_run(kernel, tested[0])
+            if runtime or (checkpoint_dir and not kernel):
+                from conformance.runtimes import known
 
-        write_whole(junit, document(tested))
+                found = known(runtime or "ours")
+                version = found.version
+                made = None
+                if found.models is not None and not where.asked:
+                    made = _models(checkpoint_dir, full, model or ())
+                for each in found.kernels if runtime and not model else ():
+                    tested += try_kernel(each, full)
+                if found.models is not None and made is not None:
+                    tested.append(try_runtime(found.models, made))
+                elif found.models is not None:
+                    tested.append(_shared(found.models.name, runtime or "", full, model or (), where))
+        if junit is not None:
+            from conformance.junit import junit as document
+
+            write_whole(junit, document(tested))
     report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
@@ -176,12 +177,24 @@ def _check_models(directory: Path, full: bool) -> None:
     check_models(directory, names(full))
 
 
-def _forget(junit: Path | None) -> None:
-    """The report of an earlier run is no verdict on this one, which may end in the code of others that begins now, or
-    for want of a device.
+@contextmanager
+def _error_reported(junit: Path | None) -> Iterator[None]:
+    """Until there is a verdict the file holds an error, which says why there is none: whatever ends this run, a CI
+    service reads no report of an earlier one for it.
     """
-    if junit is not None:
-        junit.unlink(missing_ok=True)
+    if junit is None:
+        yield
+        return
+    from conformance.junit import no_verdict
+
+    own = os.getpid()
+    write_whole(junit, no_verdict("the run has not come to its end"))
+    try:
+        yield
+    except BaseException as error:
+        if os.getpid() == own:  # and no child process of a kernel
+            write_whole(junit, no_verdict(str(error) or type(error).__name__))
+        raise
 
 
 def _check_asked(model: Sequence[str], full: bool) -> None:

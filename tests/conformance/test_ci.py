@@ -164,13 +164,23 @@ def test_junit_tells_what_failed_to_run_as_errors(folder: Path, here: Here) -> N
         ("--runtime", "ours", "--operation", "channel step"),
         ("--kernel", "my_step.py:step", "--workers", "2"),
         ("--runtime", "ours", "--checkpoint-dir", "nowhere"),
+        ("--runtime", "ours", "--model", "nosuch"),
+        ("--kernel", "my_step.py:nosuch"),
+        ("--kernel", "nosuch.py:step"),
     ],
     ids=" ".join,
 )
-def test_bad_usage_leaves_an_earlier_report(arguments, folder: Path, here: Here) -> None:
-    (folder / "report.xml").write_text(junit([]))
-    assert here(*arguments, "--junit", "report.xml", at=folder).code == 2
-    assert (folder / "report.xml").read_text() == junit([])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_bad_usage_leaves_a_report_of_one_error_that_says_why(earlier, arguments, folder: Path, here: Here) -> None:
+    """Nothing that a CI service takes for the verdict of an earlier run."""
+    if earlier:
+        (folder / "report.xml").write_text(junit([]))
+    found = here(*arguments, "--junit", "report.xml", at=folder)
+    assert found.code == 2
+    (suite,) = ET.parse(folder / "report.xml").getroot()
+    (error,) = [error for case in suite for error in case]
+    assert (suite.get("tests"), suite.get("errors"), error.tag) == ("1", "1", "error")
+    assert " ".join(error.get("message", "").split()) == " ".join(found.err.split())
 
 
 def test_junit_is_the_same_again_and_escapes() -> None:

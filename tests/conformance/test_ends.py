@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,14 @@ def test_a_kernel_that_ends_the_process_is_not_right(how: str, code: int, tmp_pa
 
 
 @pytest.mark.parametrize("how", ["os._exit(0)", "os._exit(7)", "os.kill(os.getpid(), 9)"])
-def test_no_file_of_an_earlier_run_stays_where_a_kernel_ends_the_process(how: str, tmp_path: Path) -> None:
+def test_no_verdict_of_an_earlier_run_stays_where_a_kernel_ends_the_process(how: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(ENDS.format(how=how))
     (tmp_path / "report.xml").write_text("<testsuites>all right")
     command = ("conformance", "--kernel", "mine.py:scan", "--junit", "report.xml")
     done = fresh("-m", "constructions", *command, cwd=tmp_path)
-    assert done.returncode != 0 and not (tmp_path / "report.xml").exists()
+    assert done.returncode != 0
+    (suite,) = ET.parse(tmp_path / "report.xml").getroot()
+    assert suite.get("errors") == "1" and "the run has not come to its end" in (tmp_path / "report.xml").read_text()
 
 
 PRINTS = """import atexit, os, sys, threading, time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,19 @@ def test_no_file_of_others_is_replaced_by_a_report(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("device", ["nope", "cpu"])
-def test_a_report_of_an_earlier_run_goes_whatever_comes(device: str, tmp_path: Path) -> None:
+def test_whatever_comes_the_report_of_an_earlier_run_is_an_error(device: str, tmp_path: Path) -> None:
     (tmp_path / "found.xml").write_text(REPORT)
     done = command(tmp_path, "os._exit(0)", "--junit", "found.xml", "--device", device)
-    assert done.returncode == (1 if device == "cpu" else 2) and not (tmp_path / "found.xml").exists()
+    assert done.returncode == (1 if device == "cpu" else 2)
+    says = "the run has not come to its end" if device == "cpu" else "--device 'nope' cannot be used"
+    assert reasons(tmp_path / "found.xml")[0].startswith(says)
+
+
+def reasons(report: Path) -> list[str]:
+    """The errors of a JUnit report that has nothing else."""
+    (suite,) = ET.parse(report).getroot()
+    assert {suite.get(name) for name in ("tests", "errors")} == {"1"} and suite.get("failures") == "0"
+    return [error.get("message", "") for case in suite for error in case if error.tag == "error"]
 
 
 ODD = "type('Odd', (Exception,), {'__str__': lambda self: exit(0)})()"
@@ -169,8 +179,9 @@ def test_whatever_a_kernel_raises_it_failed_to_run(what: str, tmp_path: Path) ->
 
 
 def test_the_signal_ends_the_command(tmp_path: Path) -> None:
-    done = command(tmp_path, "import signal; os.kill(os.getpid(), signal.SIGINT)")
+    done = command(tmp_path, "import signal; os.kill(os.getpid(), signal.SIGINT)", "--junit", "found.xml")
     assert done.returncode == 130 and "failed to run" not in done.stdout
+    assert reasons(tmp_path / "found.xml") == ["KeyboardInterrupt"]
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["words", "json"])
