@@ -76,13 +76,14 @@ def codes_through_relu(
 
     (right, product), (wanted, _) = share(passed, passed, passed), share(linear, linear, linear)
     (alone, _), (difference, _) = share(passed, linear, linear), share(both, both, both)
+    original, _ = share(*[PASSES["silu"]] * 3)
     return Finding(
         {f"queries right with σ = {sigma}, κ = {kappa}, V = {vocab}, {entries} entries": right}
         | {"mean product of two keys, over that of a key with itself": product}
         | {"queries right without σ": wanted},
         right < 0.9 * wanted,
-        {"queries right with σ(x) − σ(−x)": difference, "with σ on B alone": alone},
-        difference == wanted,
+        {"queries right with σ on B alone": alone, "with σ = silu": original, "with σ(x) − σ(−x)": difference},
+        original == difference == wanted,
     )
 
 
@@ -213,26 +214,27 @@ TRUTHS = (
         "Appendix D.3",
         "“We generate the data described in App. C.1 as follows … we draw the key token k_i ∼ Unif({1, …, "
         "κ})”, with i.i.d. above the sign; Theorem 2 solves MQAR with κ pairs.",
-        "The columns of (52) hold one value for each key, so the κ keys have to be distinct; only a half-sentence "
-        "below (61) takes them to be (“distinct keys … are only associated with their respective values”). Drawn like "
-        "this, some key comes twice and its column holds a sum. Run on the real module with neutral noise; each key is "
-        "asked once, and the last value is the answer.",
+        "The columns of (52) hold one value for each key, so the κ keys have to be distinct. The proof takes them to "
+        "be: a half-sentence below (61) (“distinct keys … are only associated with their respective values”), and "
+        "(63), where each column is one key and one value. Drawn like this, some key comes twice and its column holds "
+        "a sum. Run on the real module with neutral noise; each key is asked once, and the last value is the answer.",
         "With distinct keys every query is right. `--write last` answers the i.i.d. data too.",
         independent_keys,
     ),
     Truth(
         "codes-through-relu",
-        Kind.FAILS,
+        Kind.UNSAID,
         SELECTIVITY,
         "Proof of Theorem 3, (74) and step 2",
         "x̂_B = σ(c₀ ⊙ x_{t−1} + c₁ ⊙ x_t − b) := x_{t−1}; with embeddings Me_i of entries ±1/√p “The action of the "
         "convolution layer … is the same as in step 1”.",
-        "σ is ReLU at (54), in the proof of Theorem 2, which this proof takes over. It keeps one-hot keys and not "
-        "signs. By (14b), (14d) and (14e) it stands behind all three convolutions; then no product of two keys is "
-        "negative, and other keys do not cancel. SiLU passes signs of the size 1/√p nearly unharmed; scaled up, as the "
-        "footnote to (54) says, it is ReLU.",
-        "σ(x) − σ(−x) = x passes them. With B = [σ(k), σ(−k)], the read by C = [σ(q), σ(−q)] less that by [σ(−q), "
-        "σ(q)] is the read by <k, q>. On B alone, as (74) writes it, σ does little harm.",
+        "This proof does not say which σ it has. With the ReLU of (54), in the proof of Theorem 2, one-hot keys pass "
+        "and signs do not. (74) has σ on B alone, where it does little harm. By (14b), (14d) and (14e) it stands "
+        "behind all three convolutions; then no product of two keys is negative, and other keys do not cancel.",
+        "With the SiLU of “the original Mamba definition” (footnote to (54)) signs of the size 1/√p pass nearly "
+        "unharmed, if they are not scaled up as that footnote has it for one-hot keys. With ReLU σ(x) − σ(−x) = x "
+        "passes them: with B = [σ(k), σ(−k)], the read by C = [σ(q), σ(−q)] less that by [σ(−q), σ(q)] is the read by "
+        "<k, q>.",
         codes_through_relu,
     ),
     Truth(
@@ -240,7 +242,7 @@ TRUTHS = (
         Kind.FAILS,
         SELECTIVITY,
         "Theorem 3, proof, step 2, and Remark 7",
-        "M_k ∈ R^(log κ × κ) with |<Me_i, Me_j>| ≤ ε, ε in (0, 0.5); “the above construction with N = log κ works for "
+        "M_k ∈ R^(log κ × κ) with |<Me_i, Me_j>| ≤ ε, ε in (0, 0.5); “The above construction with N = log κ works for "
         "generic inputs where the values are drawn randomly from the vocabulary with sufficient size” (Remark 7).",
         "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. With codes of Lemma 4 for keys and values "
         "(ε = 0.49, measured) answers are right for few keys and wrong for many: for a fixed ε N grows as log "

@@ -28,11 +28,6 @@ OTHERS: dict[str, Others] = {
         {"ends": 0.0, "between": 1.0},
         {"numerator": 0.0},
     ),
-    "attention-own-token": Others(
-        {"size": 0.8, "lengths": (200, 2000, 20000), "numerator": 0.0, "before": 0, "counted": 0.5},
-        {"size": 0.0},
-        {"before": 0},
-    ),
     "haar-neighbourhood": Others(
         {"j": 1, "k": 2, "near": 2.0, "epsilon": 0.01, "width": 3.0, "slopes": (1e4, 1e5)},
         {"near": 6.0},
