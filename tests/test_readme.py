@@ -35,7 +35,7 @@ def test_the_main_job_prints_the_readmes_table_and_counts(tmp_path: Path, capsys
     """The whole main job: 10,000 random sequences and the adversarial cases, bare and packaged."""
     assert run("mqar", "--kappa", "16", "--vocab", "512", "--out", str(tmp_path / "c")) == 0
     shown = capsys.readouterr().out
-    (table,) = (block for block in blocks() if "theorem's bound" in block)
+    (table,) = (block for block in blocks() if "bound, our constants" in block)
     assert table in shown
     counts = re.search(r"([\d,]+) sequences with\s+([\d,]+) queries", README)
     assert shown.count(counts[1]) == 2 and shown.count(counts[2]) == 2

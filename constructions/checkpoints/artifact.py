@@ -214,7 +214,7 @@ def report(
         "bound_source": construction.bound_source(),
         "state": state_numbers(built),
         "obstructions": [str(one) for one in needs],
-        "needed": obstructions.summary(needs, has.channels, _paper_bound(construction)) if needs else "",
+        "needed": obstructions.summary(needs, has.channels, _stated_bound(construction)) if needs else "",
         "guarantee": {
             "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
             "answers": construction.promise(),
@@ -258,9 +258,9 @@ def capacity(compiled: Compiled) -> obstructions.Capacity:
     return obstructions.Capacity(channels, len(blocks), numbers, columns + held, shared, columns)
 
 
-def _paper_bound(construction: CircuitFamily) -> str:
-    """The theorem's own numbers, where it has any."""
-    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items()) or obstructions.LOST
+def _stated_bound(construction: CircuitFamily) -> str:
+    """The sizes of `bound` in words: where `obstructions` are known, the papers have orders alone."""
+    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items())
 
 
 def _domain(built: Built) -> str:

@@ -32,7 +32,7 @@ from constructions.construction import LARGEST_PARAMETER, CircuitFamily, Numeric
 from constructions.registry import families
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification
-from verify.obstructions import LOST, LOST_BEFORE
+from verify.obstructions import as_before
 from verify.tasks.recorded import Recorded
 from verify.tasks.task import Task
 
@@ -289,7 +289,7 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
             ]  # the second: of an earlier version, which said so of no tests as well
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
-        elif manifest.needed.endswith(LOST_BEFORE):
-            told["needed"] = told["needed"].replace(LOST, LOST_BEFORE)
+        elif manifest.needed == as_before(told["needed"]):
+            told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))

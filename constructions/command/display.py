@@ -177,9 +177,8 @@ def _left_out(report: dict) -> Iterator[str]:
 
 def _sizes_table(report: dict) -> Table:
     sizes, bound = report["sizes"], report.get("bound", {})
-    ours = report.get("bound_source", "").startswith("none stated")
-    theorem = ["our bound" if ours else "theorem's bound"] if bound else []
-    table = Table("", *theorem, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
+    whose = [_whose(report.get("bound_source", ""))] if bound else []
+    table = Table("", *whose, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
         stated = [str(bound.get(name, ""))] if bound else []
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
@@ -192,6 +191,13 @@ def _sizes_table(report: dict) -> Table:
         blank = [""] * (len(table.columns) - 2)
         table.add_row("parameters", *blank, f"{sizes['parameters']:,}")
     return table
+
+
+def _whose(source: str) -> str:
+    """The head of the bounds: the theorem's own numbers, its order with constants of ours, or ours altogether."""
+    if source.startswith(("none stated", "ours")):
+        return "our bound"
+    return "bound, our constants" if re.search(r"\bours\b", source) else "theorem's bound"
 
 
 def _size_words(packaged: bool) -> str:

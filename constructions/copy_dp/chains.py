@@ -15,6 +15,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import decide, readout_integer, readout_one_hot
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
+from constructions.copy_dp.sizes import with_our_constant
 from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.task import Task
 
@@ -29,6 +30,7 @@ class ChainConstruction(Construction):
 
     group: ClassVar[str] = "dp"
     asked: ClassVar[str] = "chain"  # the state of `edges` behind a whole prompt
+    a_column_each: ClassVar[str] = "entry of the table"  # what has a column of the state each, in `bound`
 
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
     max_length: int = parameter(
@@ -73,8 +75,11 @@ class ChainConstruction(Construction):
     def letters(self) -> int:
         return self.alphabet().size
 
+    def bound_source(self) -> str:
+        return with_our_constant(self.theorem, self.a_column_each)
+
     def bound(self) -> dict[str, int]:
-        """Theorem 3 copies from T places, a column of the state for each."""
+        """Theorem 3 copies from O(T) places: ours are the entries, a column of the state for each."""
         return {"d_state": self.table()}
 
     def language(self) -> InputLanguage:

@@ -30,6 +30,7 @@ from compiler.language.words import count, present
 from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import END, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
+from constructions.copy_dp.sizes import with_our_constant
 from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_copy
@@ -155,8 +156,11 @@ class Copy(WithMemory, Construction):
     def by_hand(self) -> dict[str, int]:
         return by_hand(self.n, self.vocab, self.longest()) if self.form == "string" else {}
 
+    def bound_source(self) -> str:
+        return with_our_constant(self.theorem, f"of {self.n} places, with {self.vocab} numbers")
+
     def bound(self) -> dict[str, int]:
-        """One column of the state for each place; in all N·d numbers for tokens of d entries."""
+        """One column of the state for each place; in all n·d numbers for tokens of d entries."""
         return {"d_state": self.n, "state": self.n * self.vocab}
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:

@@ -34,6 +34,7 @@ class Recurrence(ChainConstruction):
     """Prompts `n ;`; entries 0 … n, each from the last few."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 4"
+    a_column_each: ClassVar[str] = "of the last m entries"
 
     @abstractmethod
     def terms(self) -> int:
@@ -77,7 +78,7 @@ class Recurrence(ChainConstruction):
         return 2 + self.table() + 1
 
     def bound(self) -> dict[str, int]:
-        """Theorem 4 copies from m places."""
+        """Theorem 4 copies from O(m) places: ours are the entries that are read."""
         return {"d_state": self.reach()}
 
     def scores(self) -> Stream:

@@ -33,6 +33,7 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
     """An m-local dynamic program over letters, from a file of one's own."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 4"
+    a_column_each: ClassVar[str] = "place back to the farthest entry or letter that is read"
 
     given: LocalProblem = parameter("the problem")
 
@@ -61,7 +62,7 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
         return 2 * self.table() + 2
 
     def bound(self) -> dict[str, int]:
-        """Theorem 4 copies from m places: those of the entries before, and back to the letters."""
+        """Theorem 4 copies from O(m) places: ours are those of the entries before, and back to the letters."""
         back = max((self.table() + 1 - offset for offset in self.given.reads), default=0)
         return {"d_state": max(self.given.reach, back)}
 

@@ -1,4 +1,4 @@
-"""Phonebook look-up with answers of several tokens (paper B, Section 5: "Bob: 111111; …").
+"""Phonebook look-up with answers of several tokens (paper B, Section 4.3.2: "Bob: 111111; …").
 
 Statement. Associative recall by COPY: a name leads to a place, the place to the tokens that stand behind it.
 
@@ -37,6 +37,7 @@ ENTRY, ASK = ";", "?"
 class Phonebook(ChainConstruction, WithMemory):
     name: ClassVar[str] = "phonebook"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+    a_column_each: ClassVar[str] = "token of the longest book"
     group: ClassVar[str] = ""
 
     names: int = parameter("names that there are: n0, n1, …", most=1 << 12, default=8)

@@ -37,6 +37,7 @@ class SelectiveCopy(ChainConstruction, WithMemory):
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
     on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.2"
     group: ClassVar[str] = ""
+    a_column_each: ClassVar[str] = "token that is kept"
 
     n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 16, default=4)

@@ -20,6 +20,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import minimum
 from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.problem import Cell, DPProblem
+from constructions.copy_dp.sizes import with_our_constant
 from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask, Solver
@@ -69,8 +70,11 @@ class FixedTable(WithMemory, Construction):
     def tasks(self) -> list[Task]:
         return [ChainTask(self.solver(), self.language())]
 
+    def bound_source(self) -> str:
+        return with_our_constant(self.theorem, "place of the input and entry of the table")
+
     def bound(self) -> dict[str, int]:
-        """Theorem 3 copies from the places of the input and of T entries, a column of the state for each."""
+        """Theorem 3 copies from O(T) places: ours are those of the input and the entries, a column for each."""
         return {"d_state": self.problem().places()}
 
 

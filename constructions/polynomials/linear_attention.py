@@ -1,4 +1,6 @@
-"""A causal linear-attention head as one S6 layer (paper C, Lemma 2), on the polynomial S6 and on real Mamba.
+"""A causal linear-attention head as one S6 layer (after paper C, Lemma 2), on the polynomial S6 and on real Mamba.
+
+The lemma says “a single channel”, and one channel is not enough (`construct truths one-channel`): the layer has d.
 
 Statement. y_t = W_V Σ_{s ≤ t} <W_Q x_t, W_K x_s> x_s is an S6 layer with Ā = 1, S_B = W_K, S_C = W_Q,
 and W_V as the linear map behind it.
@@ -172,6 +174,9 @@ class LinearAttention(NumericConstruction):
     def tasks(self) -> list[NumberTask]:
         return [AnyNumbers(self.circuit()), HeadTask(self.head, min(self.length, 16), LARGEST_INPUT)]
 
+    def bound_source(self) -> str:
+        return "none stated: ours, N = d_k; Lemma 2 names one channel (construct truths one-channel)"
+
     def bound(self) -> dict[str, int]:
         """One layer with a state column for each coordinate of a key."""
         return {"d_state": self.d_k, "layers": 1}
@@ -311,7 +316,7 @@ def report(head: Head, length: int = 32, seed: int = 0) -> dict[str, Any]:
     answers = np.stack([head(row) for row in whole])
     on_mamba, proved = model(real), model.compiled.error_bound_within(float(np.abs(real).max())) or 0.0
     return {
-        "theorem": "paper C, Lemma 2: a causal linear-attention head is one S6 layer",
+        "theorem": "after paper C, Lemma 2 (it says one channel): a causal linear-attention head as d channels of S6",
         "d": d,
         "d_k": len(head.query),
         "d_v": len(head.value),

@@ -107,6 +107,9 @@ class PolynomialCircuit(NumericConstruction):
         p = self.polynomial
         return [AnyNumbers(self.circuit()), PolynomialTask(p, rounded(p), default_bound(rounded(p), self.form))]
 
+    def bound_source(self) -> str:
+        return "none stated: ours, one block and ⌈log degree⌉ more"
+
     def bound(self) -> dict[str, int]:
         """1 + ⌈log degree⌉ blocks."""
         return {"layers": depth(self.polynomial, self.form)}

@@ -115,6 +115,9 @@ class Haar(NumericConstruction):
     def tasks(self) -> list[NumberTask]:
         return [AnyNumbers(self.circuit()), HaarTask(self.levels, self.orthonormal, self.reach)]
 
+    def bound_source(self) -> str:
+        return "Theorem 1, three bases for each wavelet; ours: channels for the signed sample and the constant"
+
     def bound(self) -> dict[str, int]:
         """3T channels for the three bases of each wavelet, a signed sample and the constant.
 

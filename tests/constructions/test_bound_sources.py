@@ -9,7 +9,17 @@ import pytest
 
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
+from constructions.checkpoints import artifact
+from constructions.checkpoints.built import build
 from constructions.command import display
+from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.local import Fibonacci
+from constructions.copy_dp.phonebook import Phonebook
+from constructions.copy_dp.selective_copy import SelectiveCopy
+from constructions.copy_dp.tables import ShortestPath
+from constructions.copy_dp.viterbi import Viterbi
+from constructions.copy_dp.words import EditDistance
+from constructions.polynomials.polynomial_mamba import PolynomialCircuit
 from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
@@ -21,6 +31,15 @@ STATED = [
     (MQAR(), "Theorem 2"),
     (MQAR(arch="s4d"), "Theorem 4"),
     (InductionHeads(arch="mamba-delta-t"), "Lemma 3"),
+]
+ORDERS = [  # paper B has no constants
+    (Copy(), "Theorem 2, size O(N) for"),
+    (SelectiveCopy(), "Theorem 2, size O(N) for"),
+    (Phonebook(), "Theorem 2, size O(N) for"),
+    (EditDistance(), "Theorem 3, size O(T) for"),
+    (Viterbi(), "Theorem 3, size O(T) for"),
+    (ShortestPath(), "Theorem 3, size O(T) for"),
+    (Fibonacci(), "Theorem 4, size O(m);"),
 ]
 OURS = [
     MQAR(arch="mamba2"),
@@ -35,12 +54,21 @@ OURS = [
     KeepNthPosition(),
     KeepNthPosition(arch="mamba2"),
     AbsoluteTimePosition(),
+    PolynomialCircuit(),
 ]
 
 
 @pytest.mark.parametrize("construction, where", STATED)
 def test_a_theorems_bound_names_it(construction, where: str) -> None:
     assert construction.bound_source().startswith(where)
+
+
+@pytest.mark.parametrize("construction, where", ORDERS, ids=lambda c: getattr(c, "name", ""))
+def test_an_order_with_constants_of_ours_says_so(construction, where: str) -> None:
+    told = construction.bound_source()
+    assert told.startswith(where) and "; the constant is ours: a column of the state for each " in told
+    report = artifact.report(build(construction), {}, None)
+    assert display._sizes_table(report).columns[1].header == "bound, our constants"
 
 
 @pytest.mark.parametrize("construction", OURS, ids=lambda c: f"{c.name}-{c.target}")
@@ -59,7 +87,7 @@ def test_models_with_positions_keep_to_their_bound(arch: str, vocab: int) -> Non
             assert max(getattr(size, name) for size in sizes) <= bound[name], name
 
 
-@pytest.mark.parametrize("arch, header", [("mamba", "theorem's bound"), ("mamba2", "our bound")])
+@pytest.mark.parametrize("arch, header", [("mamba", "bound, our constants"), ("mamba2", "our bound")])
 def test_the_column_says_whose(arch: str, header: str, tmp_path, capsys: pytest.CaptureFixture) -> None:
     command = ("mqar", "--kappa", "2", "--vocab", "2", "--arch", arch, "--no-certify", "--samples", "5")
     assert run(*command, "--out", str(tmp_path / "m")) == 0
