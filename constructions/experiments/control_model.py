@@ -22,7 +22,8 @@ class ControlModel(nn.Module):
 
     features: how many tokens, or 1 for real inputs; scores: how many outputs at a position. width: d; columns: N.
     position: the last lane of the embedding is t; convolution: a window of two, then SiLU; gate: SiLU.
-    transition: what makes Ā of an S6, and "sigmoid" and "affine" leave the discretisation of B out (paper C, Eq 5, 6).
+    transition: what makes Ā of an S6, and "sigmoid" and "affine" leave the discretisation of B out (paper C, Eq 6, and
+    the affine P of its proofs; the Eq 5 that it trained has Taylor polynomials of degree 3).
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class Selective(nn.Module):
             return torch.sigmoid(raw), None
         if self.transition == "affine":
             return raw, None
-        if self.transition == "taylor":  # of softplus and of exp, to the third order as the paper's tables have it
+        if self.transition == "taylor":  # of softplus and exp, to the third order: the paper says it of Eq 5
             step = 0.6931472 + raw / 2 + raw**2 / 8
             z = step * rate
             return 1 + z + z**2 / 2 + z**3 / 6, step

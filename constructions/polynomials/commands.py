@@ -28,7 +28,8 @@ S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
 Transition = Annotated[
     Literal["linear", "squashed", "taylor", "taylor-3", "exponential"],
     typer.Option(
-        help="Ā of the S6: linear as in the proofs; Eq 6 squashed; Eq 5 by Taylor of degree 2 or 3; the true S6"
+        help="Ā of the S6: linear as in the proofs; Eq 6 squashed; Taylor polynomials of degree 2 or 3 (Section 4.1); "
+        "the true S6"
     ),
 ]
 
@@ -158,7 +159,7 @@ def linear_attention_command(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Lemma 2: a causal linear-attention head as one S6 layer, random or with given weights."""
+    """Lemma 2: a causal linear-attention head as one S6 layer of d channels, random or with given weights."""
     with working("linear-attention", quiet=as_json) as bars:
         check_out(out, force)
         from constructions.polynomials import linear_attention
