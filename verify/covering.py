@@ -8,6 +8,8 @@ Filter (J.6):   |g(X)| ≤ 2(U + 1)DB²·r0 = Lip(g)·r0,    weights off by r: �
 Chain (J.7):    a block multiplies distances by λ, sizes by μ, and its own weights add π_m·r: Λ = Σ_m λ^(M−m)·π_m.
 Then log N(δ) ≤ nz·log(2P(2B + 1)·max(1, Λ/δ)) with nz weights that are not 0 among P (J.4).
 
+(The formulas are lost in the text of the paper that we read: all of these are ours, after its words.)
+
 Theorem J.3, log N(δ) ≤ C·M²L(S + D²)·X with X = ln(D(U + 1)(L + 1)W(B + 1)/δ) ≥ ln 4, holds for C = 57. With g =
 (2BW)^L·2(U + 1)DB² each block's growth, π_m ≤ (L + 17/4)·g^m, so Λ ≤ M(L + 17/4)·g^M; 2BW ≤ e^X and 2(U + 1)DB ≤ e^X
 give ln g ≤ (L + 2)X; P ≤ 8MLW². All together nz·(6.5 + 2(M − 1) + M(L + 2))·X ≤ nz·9.5·ML·X, and nz ≤ 6M(S + D²). (A
@@ -77,7 +79,7 @@ class SsmClass:
         return _log_sum(*terms)
 
     def theorem(self, delta: float) -> float:
-        """57·M²·L·(S + D²)·ln(D(U + 1)(L + 1)W(B + 1)/δ): Theorem J.3 with a constant, for r0 = 1."""
+        """57·M²·L·(S + D²)·ln(D(U + 1)(L + 1)W(B + 1)/δ): Theorem J.3 as reconstructed, for r0 = 1."""
         inside = [self.channels, self.window + 1, self.depth + 1, self.width, self.largest + 1]
         factor = CONSTANT * self.blocks**2 * self.depth * (self.nonzeros + self.channels**2)
         return factor * (sum(map(log, inside)) - _log(delta, "delta"))

@@ -8,10 +8,11 @@ what is kept has about 2^(T/a⁺) waves, a⁺ = a~_1 (mixed, a~_1 < a~_2) or (Σ
 Theorem 4.5: error 2^−T by a model with parameters ~ 2^(T/a⁺) up to powers of T. Theorem 4.6: T = a⁺/(2a⁺ + 1)·log2 n
 balances 2^(−2T) with 2^(T/a⁺)/n: mean squared error n^(−2a⁺/(2a⁺ + 1)) up to powers of log n.
 
-The paper's constants, the log power of 4.6 and the printed sizes of 4.5 are not recovered: `sizes` has constant 1. Two
-conditions are added. The importances must be a gap δ apart, for a soft maximum picks the most important token only then
-(`pick_error`). And a filter that isolates a position j has about j states (verify.obstructions): sizes are for
-important tokens at recent places only.
+The text of the paper that we read has lost every formula of these, so all of the above is RECONSTRUCTED from its words;
+the constants and the log power of 4.6 are not recovered, and `sizes` has constant 1. Two conditions are added. The
+importances must be a gap δ apart, for a soft maximum picks the most important token only then (`pick_error`); item (i)
+of Assumption 4.3, four formulas, may say so. And a filter that isolates a position j has about j states
+(verify.obstructions): sizes are for important tokens at recent places only.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ from math import exp, floor, log, log2
 from verify.arguments import at_least, one_of
 
 KINDS = ("mixed", "anisotropic")
+RECONSTRUCTED = (
+    "the weak norm of Assumption 4.3, and that it is at most 1",
+    "a⁺, the error 2^−T and the sizes of Theorem 4.5, with constants 1",
+    "T and the exponent of Theorem 4.6, without its powers of log n",
+    "the form of Theorem J.3, with the constant 57",
+)
 
 
 def effective_smoothness(smoothness: Sequence[float], kind: str) -> float:
@@ -41,7 +48,7 @@ def effective_smoothness(smoothness: Sequence[float], kind: str) -> float:
 
 
 def weak_norm(smoothness: Sequence[float], alpha: float) -> float:
-    """sup_j j^α/a~_j, which Assumption 4.3 wants to be at most 1."""
+    """sup_j j^α/a~_j, which Assumption 4.3, as we read it, wants to be at most 1."""
     return max((j + 1) ** alpha / a for j, a in enumerate(sorted(smoothness)))
 
 

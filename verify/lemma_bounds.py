@@ -1,8 +1,9 @@
 """Sizes and errors of Lemmas F.1–F.6, H.1, H.3 and 3.3 of paper D with their constants written out.
 
-The paper has them up to constants ("State Space Models are Provably Comparable to Transformers in Dynamic Token
-Selection", appendices F–H). L: affine maps, W: width, S: nonzero weights, B: largest magnitude; m: teeth of a square,
-k: squares or doublings, K: factors of a reciprocal, r: |t| ≤ 2^r, A: frequencies, d: coordinates of a key.
+The formulas of the paper ("State Space Models are Provably Comparable to Transformers in Dynamic Token Selection",
+appendices F–H) are lost in the text that we read: these are ours, after its words. L: affine maps, W: width, S: nonzero
+weights, B: largest magnitude; m: teeth of a square, k: squares or doublings, K: factors of a reciprocal, r: |t| ≤ 2^r,
+A: frequencies, d: coordinates of a key.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Sizes = dict[str, float]
 
 
 def softmax_error(count: int, gap: float) -> float:
-    """F.1 (1): |softmax(θ) − e_i|_1 ≤ 2(d − 1)e^−δ where θ_i ≥ θ_k + δ for all other k; the paper has 2d·e^−δ."""
+    """F.1 (1): |softmax(θ) − e_i|_1 ≤ 2(d − 1)e^−δ where θ_i ≥ θ_k + δ for all other k."""
     at_least("count", count, 1, "a soft maximum is over something")
     return 2 * (count - 1) * exp(-gap)
 
@@ -126,13 +127,15 @@ def angle_gap(keys: int) -> float:
 
 
 def sign_length(vocab: int, largest: float = 0.5) -> int:
-    """H.1: k = ⌈(2/s²)(2 ln V − ln 2)⌉ random signs have <M e_u, M e_v> ≤ s for all pairs with positive probability."""
+    """H.1 with a k of ours: ⌈(2/s²)(2 ln V − ln 2)⌉ random signs have <M e_u, M e_v> ≤ s for all pairs with positive
+    probability.
+    """
     at_least("vocab", vocab, 2, "two words are told apart")
     return ceil(2 / largest**2 * (2 * log(vocab) - log(2)))
 
 
 def context_gap(n: int) -> float:
-    """H.3: <key, query> = 1 where n words match, at most 1 − 1/(2n) elsewhere."""
+    """H.3: <key, query> = 1 where n words match, at most 1 − 1/(2n) elsewhere (words: products of 1/2 at most)."""
     at_least("n", n, 1, "a context has a word")
     return 1 / (2 * n)
 

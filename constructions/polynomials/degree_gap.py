@@ -104,7 +104,7 @@ def report(length: int = 16, layers: int = 3) -> dict[str, Any]:
     ]
     attention = [{"layers": n, "bound": 3**n, "degree": attention_degree(n)} for n in range(1, layers + 1)]
     return {
-        "theorem": "paper C, Lemma 1: deg f_L = L + 2, and N attention layers reach 3^N",
+        "theorem": "after paper C, Lemma 1, whose count is lost: deg f_L = L + 2, and N attention layers reach 3^N",
         "s6": rows,
         "attention": attention,
         "agrees": all(_agrees(row) for row in rows) and all(row["degree"] == row["bound"] for row in attention),
@@ -112,7 +112,7 @@ def report(length: int = 16, layers: int = 3) -> dict[str, Any]:
 
 
 def _agrees(row: dict[str, Any]) -> bool:
-    """Whether a measured row is what the lemma says: degree L + 2, L on bits, and no fewer layers reach it."""
+    """Whether a measured row is what the formulas say: degree L + 2, L on bits, and no fewer layers reach it."""
     length, degree, layers = row["length"], row["s6_degree"], row["attention_layers"]
     enough = 3**layers >= degree and (layers == 0 or 3 ** (layers - 1) < degree)
     gated = row["gated_attention_layers"]

@@ -31,7 +31,7 @@ class Selecting(Construction):
         return {}
 
     def bound_source(self) -> str:
-        return "none stated: the paper's bounds hide their constants, and are about fnn+ssm"
+        return "not legible in the text that we read; the paper's bounds are about fnn+ssm"
 
 
 def digits(count: int) -> np.ndarray:

@@ -14,7 +14,8 @@ from constructions.token_selection.lemmas import Row, cases
 HEAD = """# The lemmas of paper D as ReLU networks
 
 Paper D ("State Space Models are Provably Comparable to Transformers in Dynamic Token Selection") states Lemmas F.1–F.6,
-H.1, H.3 and 3.3 up to constants. Here each is a network with every constant written out, in
+H.1, H.3 and 3.3. The text that we read has lost their formulas, so the bounds and sizes here are ours, after its words:
+each lemma is a network with every constant written out, in
 `constructions/token_selection/relu_gadgets/`; the proofs are the docstrings. Weights are integers and fractions, so a
 network runs exactly, in float64 and as a torch module (`compiler.machines.fnn_ssm.relu_network`).
 
@@ -53,7 +54,7 @@ the networks are the softmax's up to 10⁻⁵ here; below 10⁻⁶ the axis is l
 **H.3.** A context is n words of k signs, d' = nk. The tensor feature map of d' coordinates has 2^d' features on signs,
 not (2A + 1)^d': cos is constant and sin odd there, so the waves of each coordinate collapse into 1 and the sign. The
 features are products of signs, which networks make without an error; only the division errs. The bound is
-2(T − 1)ρ^⌈k/4⌉ + ε/2 for T tokens, below the lemma's 1/(8√k) (ε = 1/8 for signs).
+2(T − 1)ρ^⌈k/4⌉ + ε/2 for T tokens. ε < 1 is enough to read the signs off; which error the lemma asks for is lost.
 
 **Construction A of Theorem 3.1.** F random signs bind a context, F = ⌈(28/3)(2N + 1)·ln(2N·d_v/ε')⌉, here for N = 6,
 V = 4, n = 3, ε' = 0.05. Three rows: how far a number of the answer is from its sign (the bound holds but for a
@@ -62,7 +63,7 @@ probability of 10⁻⁶, by Bernstein); the strings without a repeated context t
 
 ## What the words leave open
 
-The text of the paper that we read has lost its formulas. What a reader might fill in, and what comes of it:
+What a reader might fill in for the lost formulas, and what comes of it:
 
 | filled in | what happens |
 | --- | --- |
@@ -71,15 +72,15 @@ FAILS = {
     "F.5, N for [0, A]": "N = max(2eA, log2 3/ε), A = log 3/ε, χ = 80, ε = 0.01: error {:.3g}. N grows with χ.",
     "H.3, key and query of the same words": "The last token matches itself in {:.0%} of cases. The key is one word "
     "behind.",
-    "H.3, nothing before the start": "A cut-off context and one that does not match are {:.3g} apart, 1/(2n) = 1/6 "
-    "is promised. A word of its own stands before the start.",
+    "H.3, nothing before the start": "A cut-off context and one that does not match are {:.3g} apart; whole contexts "
+    "1/(2n) = 1/6. A word of its own stands before the start.",
 }
 TAIL = """
 Also: B of a product is max(4, C², 1/(2C)), not max(4, C²): for C = 1/16 it is 8. F.6 has (2A + 1)^d terms, and H.3's
-map 2^(nk): exponential. With the k = 28 signs that Lemma H.1 asks for 8 words it cannot be built. Up to k = 4 all 2^k
-vectors of signs are words with products of at most k/2, so H.3 is built for 4 words in contexts of 3 and 16 in
-contexts of 2. The row "contexts of 2 words, angles" has d' = n instead. The exact replacement is a one-hot for each
-context.
+map 2^(nk): exponential. H.1's k is lost; with ours, ⌈8(2 ln V − ln 2)⌉ = 28 signs for 8 words, H.3 cannot be built. Up
+to k = 4 all 2^k vectors of signs are words with products of at most k/2, so H.3 is built for 4 words in contexts of 3
+and 16 in contexts of 2. The row "contexts of 2 words, angles" has d' = n instead. The exact replacement is a one-hot
+for each context.
 
 ## Lower bounds
 

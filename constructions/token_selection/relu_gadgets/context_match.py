@@ -18,10 +18,10 @@ is the 2^d' products of signs s_S = Π_{i∈S} s_i, S ⊆ {1, …, d'}, with wei
 Products of a sign and a whole number are exact too (`signs`), and a match makes the denominator 1 or more. So against
 the soft maximum only F.4's division errs. Words differ in k/4 signs or more: with one match among T tokens the soft
 maximum is within 2(T − 1)ρ^⌈k/4⌉ of the value (Lemma F.1). Half of ε each; ε < 1 is enough to read the signs off, that
-is 1/√k for the vectors over √k, and the lemma's 1/(8√k) is ε = 1/8.
+is 1/√k for the vectors over √k. (The lemma's own number is lost in the text that we read.)
 
-2^d' is exponential: with the k = 28 and more of Lemma H.1 no machine builds it. For k ≤ 4 all 2^k vectors of signs are
-words, since two of them have a product of k − 2 ≤ k/2 at most.
+2^d' is exponential: with k = 28 and more, as `sign_length` has it for Lemma H.1, no machine builds it. For k ≤ 4 all
+2^k vectors of signs are words, since two of them have a product of k − 2 ≤ k/2 at most.
 """
 
 from __future__ import annotations

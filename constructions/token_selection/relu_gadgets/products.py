@@ -3,7 +3,7 @@
 Square. With the tent T(g) = 2R(g) − 4R(g − 1/2) on [0, 1], g_0 = x and g_s = T(g_{s−1}), the sum
 sq_m(x) = x − Σ_{s≤m} g_s·4^−s interpolates x² at the multiples of 2^−m. A chord of x² over a step h lies above it by
 h²/4 at most: x² ≤ sq_m(x) ≤ x² + 4^−(m+1), and sq_m(x) ≤ x. The running sum is no less than x² ≥ 0, so one R carries
-it: three units per layer. (The page of the paper has a third R(g − 1) in T, which is 0 on [0, 1].)
+it: three units per layer. (Beyond 1 the tent would need a third, R(g − 1), which is 0 on [0, 1].)
 
 Product. xy = C²·[((x + y)/2C)² − ((x − y)/2C)²] for |x|, |y| ≤ C. The first layer of the square of |z| has R(z), R(−z),
 R(z − 1/2), R(−z − 1/2), so the absolute values cost no layer of their own. Both squares err upwards by at most

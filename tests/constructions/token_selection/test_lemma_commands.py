@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from constructions.command.cli import app
 from constructions.command.reporting import strict_json
 from constructions.token_selection import lemma_page, rates, soft_selection
+from verify.estimation import RECONSTRUCTED
 
 ROWS = Path(__file__).parents[3] / "docs" / "selection_lemmas.json"
 SMALL = ["soft-selection", "--keys", "3", "--tokens", "3", "--values", "1", "--error", "0.5", "--samples", "50"]
@@ -102,6 +103,7 @@ def test_rates_of_estimation(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = json.loads(run("estimation", "--smoothness", "2,2", "--kind", "anisotropic", "--json").stdout)
     assert told["a_plus"] == 1 and told["rate"] == pytest.approx(1e-4)
     assert told["log_covering"] <= told["log_covering_bound"]
+    assert told["reconstructed"] == list(RECONSTRUCTED) and "constants" not in told["theorem"]
     monkeypatch.setattr(rates, "SAMPLES", (64, 256))
     assert run("reproduce", "rates", "--plot", str(tmp_path / "rates.png")).exit_code == 0
     assert (tmp_path / "rates.png").stat().st_size > 10_000
