@@ -69,7 +69,7 @@ class InductionHeads(Construction):
         x = Tokens(alphabet)
         text = f"every sequence of the {self.vocab} tokens"
         language = InputLanguage.of(alphabet, "any", [("any", "any", "v")], self.max_length, text)
-        return Circuit(self.name, self.printed(x) if self.arch == "mamba-delta-t" else self.latches(x), language)
+        return Circuit(self.name, self.lemma_3(x) if self.arch == "mamba-delta-t" else self.latches(x), language)
 
     def latches(self, x: Tokens) -> Stream:
         """A latch for each token and value bit: values as ⌈log2(V+1)⌉ bits, zeros for the blank."""
@@ -79,8 +79,10 @@ class InductionHeads(Construction):
         )
         return readout_nearest(recalled, book, x.alphabet, "v", BLANK)
 
-    def printed(self, x: Tokens) -> Stream:
-        """Lemma 3 as printed: one-hot values under one-hot keys, V channels for each, V columns."""
+    def lemma_3(self, x: Tokens) -> Stream:
+        """Lemma 3's memory: one-hot values under one-hot keys, V channels for each, V columns. Ours are the skip D of
+        the blank and the shift of Δ.
+        """
         token = x.one_hot("v", name="token")
         recalled = memory.write(self.previous(x), token, policy="last", name="recalled").read(token)
         return readout_or_blank(recalled, token, x.alphabet, "v", BLANK)
@@ -99,7 +101,7 @@ class InductionHeads(Construction):
         return {"name": self.name}
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every answer of Lemma 3 as printed, at every length, from the weights of its own mixer."""
+        """Every answer of Lemma 3, at every length, from the weights of its own mixer."""
         from verify.certificates.columns import certify_columns
 
         if self.arch != "mamba-delta-t":

@@ -72,7 +72,9 @@ class MQAR(WithMemory, Construction):
     )
 
     code: Literal["balanced", "jl"] = parameter(
-        "random key codes: balanced words, or the free signs of Lemma 4", default="balanced", kw_only=True
+        "random key codes: balanced words, or free signs as Lemma 4 draws them (any coherence but for --coherence)",
+        default="balanced",
+        kw_only=True,
     )
     coherence: float = parameter(
         "draw key codes until |<c, c'>|/N is measured to be at most this (0: the first draw)", default=0.0, kw_only=True

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from constructions.selectivity.mqar import MQAR
 from verify.code_sums import exact_failure, failure_bound
 from verify.random_codes import all_keys, failure_rate, key_code_for, value_words
 
@@ -71,6 +72,13 @@ def test_mqar_md_says_what_is_summed_and_how_near_the_rest_is() -> None:
     assert all(
         1.5 <= f.at_most / f.rate <= 3.5 for f in (failure_rate(512, n, k) for n, k in ((32, 4), (48, 8), (64, 16)))
     )
+
+
+def test_mqar_md_says_that_free_signs_need_not_be_lemma_4s() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs" / "mqar.md").read_text("utf-8").split())
+    codes = MQAR(kappa=8, code="jl", guarantee="random", arch="mamba2").drawn_codes()
+    assert codes is not None and (codes["epsilon"], codes["coherence"], codes["length"]) == (1.0, 0.5, 8 * 3)
+    assert "`epsilon` is then 1" in page and "for κ = 8 the first draw has a coherence of 1/2" in page
 
 
 def test_two_known_sums() -> None:
