@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verify.kernel.exact import add, alike, each, fold, integers, kinds, multiply
+from verify.kernel.exact import add, alike, each, fold, integers, multiply
 from verify.kernel.facts import Cell
 from verify.kernel.floats import Unproved, whole_number
-from verify.kernel.letters import letter_classes
+from verify.kernel.letters import letter_classes, letter_kinds
 from verify.kernel.terms import Mono, Poly, Terms
 
 MOST_CASES, _MOST_NUMBERS, _MOST_CELLS = 1 << 16, 1 << 22, 1 << 12
@@ -240,7 +240,7 @@ class Grid(Cases):
         }  # axis and tables of a lag
         sizes = [len(self._positions)]
         for axis, (lag, atoms) in enumerate(rows.items()):
-            classes = letter_classes(terms, atoms, terms.language.used)
+            classes = letter_classes(terms, atoms)
             sizes.append(classes.shape[1])
             for a, numbers in zip(atoms, classes, strict=True):
                 self.ends[a, lag] = (self._along(numbers, 1 + axis),) * 2
@@ -283,21 +283,19 @@ class Apart:
         self.terms, self._lag = terms, lag
 
     def cells(self, p: Poly) -> tuple[Cell, ...]:
-        used = self.terms.language.used
-        low = high = np.zeros(int(used.sum()), np.int64)
+        low = high = np.zeros(self.terms.language.tokens, np.int64)
         for m, c in p.terms.items():
             product = Poly({m: c})
             grid = Grid(self.terms, [product])
             axis, tables = grid.read.get(self._lag, (None, [0]))
-            if (key := tuple(tables)) not in self.terms.apart:
-                self.terms.apart[key] = kinds([self.terms.atoms[a].table[used] for a in tables])
-            first, kind = self.terms.apart[key]
+            first, _, kind = letter_kinds(self.terms, tables)
             least, most = grid.range(grid.spread(product))
             others = tuple(i for i in range(least.ndim) if i != axis)
             low = add(low, np.broadcast_to(least.min(axis=others), first.shape)[kind])
             high = add(high, np.broadcast_to(most.max(axis=others), first.shape)[kind])
             self.terms.spend(low.size)
-        return (Cell(int(low.min()), int(high.max()), 0, 1),)
+        used = self.terms.language.used
+        return (Cell(int(low[used].min()), int(high[used].max()), 0, 1),)
 
 
 def places_in(terms: Terms, p: Poly, back: int, seen: set[Place]) -> None:

@@ -92,11 +92,22 @@ def _ranked(numbers: Array) -> tuple[Array, Array]:
     return first[held], (np.cumsum(held) - 1)[numbers]
 
 
-def matmul(a: Array, b: Array) -> Array:
-    """The matrix product. Floats hold what is added up on the way, in any order, where all of it is below 2^53."""
+def products(a: Array, b: Array) -> Array:
+    """The matrix product, exact: in floats where these hold what is added up on the way in any order, as it is below
+    2^24, or 2^53."""
     most = size(a) * size(b) * a.shape[1] if a.dtype == b.dtype == np.int64 and a.size and b.size else _FITS
     if most < 1 << 53:
-        return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+        form = np.float32 if most < 1 << 24 else np.float64
+        return a.astype(form) @ b.astype(form)
     if most >= _FITS and a.shape[0] * b.size > 1 << 26:
         raise Unproved(f"products of {a.shape[0]} × {b.size} numbers that 64 bits do not hold")
     return a @ b if most < _FITS else a.astype(object).dot(b.astype(object))
+
+
+def of_floats(found: Array) -> Array:
+    """Whole numbers that may be floats, as such of 64 bits or Python's."""
+    return found.astype(np.int64) if found.dtype.kind == "f" else found
+
+
+def matmul(a: Array, b: Array) -> Array:
+    return of_floats(products(a, b))

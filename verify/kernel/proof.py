@@ -20,18 +20,19 @@ from verify.kernel.terms import Terms
 class Proof:
     """What is proved of a checkpoint, of every sequence of its language: that every float operation of the model gives
     the exact value, that the scores are those of circuit.json and no special token ever scores highest; and what the
-    answers are right for (None: the manifest names no task). claims: how many were needed. given: what the circuit
-    takes for granted, without which it says nothing of its scores.
+    answers are right for (None: the manifest names no task). length: of the longest sequence (None: there is none).
+    claims: how many were needed. given: what the circuit takes for granted, without which it says nothing of its
+    scores.
     """
 
     dtype: str
-    length: int
+    length: int | None
     task: str | None
     claims: int
     given: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        length = "of every length" if self.length >= 1 << 256 else f"of at most {self.length} tokens"
+        length = "of every length" if self.length is None else f"of at most {self.length} tokens"
         asked = "no task is stated" if self.task is None else f"every answer is right: {self.task}"
         return [
             f"proved for every sequence of the input language {length}, in {self.dtype}, by ids:",
@@ -52,4 +53,5 @@ def run(checkpoint: Checkpoint, terms: Terms, next_claim: NextClaim) -> Proof:
     check_meaning(ledger, lanes, head, circuit)
     task = None if checkpoint.task is None else check_task(ledger, circuit, checkpoint.task)
     ledger.check_used()
-    return Proof(checkpoint.form.name, checkpoint.language.length, task, len(ledger.claims), circuit.given)
+    length = None if checkpoint.language.endless else checkpoint.language.length
+    return Proof(checkpoint.form.name, length, task, len(ledger.claims), circuit.given)

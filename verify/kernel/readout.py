@@ -47,13 +47,13 @@ def check_leads(head: Array, codes: Array, right: Array, low: int = 1, others: i
     top = bottom = np.zeros(len(head), np.int64)
     for first in range(0, len(right), step):
         v = right[first : first + step]
-        scores = exact.matmul(head, codes[:, first : first + step])
+        scores = exact.products(head, codes[:, first : first + step])
         if scores.dtype == object and len(head) * len(right) * len(codes) > _MOST >> 10:
             raise Unproved("scores of more than 64 bits, more than the kernel goes through")
-        top, bottom = np.maximum(top, scores.max(axis=1)), np.minimum(bottom, scores.min(axis=1))
-        own = scores[v, np.arange(len(v))]
-        scores[v, np.arange(len(v))] = scores.min()
-        gaps.append(own - scores.max(axis=0))
+        most, least, own = map(exact.of_floats, (scores.max(axis=1), scores.min(axis=1), scores[v, np.arange(len(v))]))
+        top, bottom = np.maximum(top, most), np.minimum(bottom, least)
+        scores[v, np.arange(len(v))] = least.min()
+        gaps.append(own - exact.of_floats(scores.max(axis=0)))
     noise = np.maximum(top[right] - bottom.min(), top.max() - bottom[right])
     lead = exact.multiply(exact.integers([low]), np.concatenate(exact.alike(*gaps)))
     lead = exact.add(lead, -exact.multiply(exact.integers([others]), noise))

@@ -70,22 +70,23 @@ def _stored(terms: Terms, lanes: list[Poly], keys: Array, values: Array) -> Stor
 
 def _factored(terms: Terms, found: dict[Mono, list[Poly]], keys: Array, values: Array) -> Stored:
     """What each query's lanes store is a number of the key times one code of the value, over a common divisor."""
-    queries, weights = list[Mono](), list[Array]()
+    queries, weights, known = list[Mono](), list[Array](), dict[int, Array]()
     for query, lanes in found.items():
         some, kind = kinds_before(terms, lanes, keys)
         if len(some) * len(values) * len(lanes) > _MOST:
             raise Unproved("more keys and values than the kernel goes through")
-        numbers = exact.alike(*(on_letters(terms, p, values[None, :], some[:, None]) for p in lanes))
-        shape = len(some), len(values)
-        table = np.stack([np.broadcast_to(x, shape) for x in numbers], axis=2)  # kinds, values, lanes
-        if not table.any():
+        numbers = exact.alike(*(on_letters(terms, p, values[None, :], some[:, None], known) for p in lanes))
+        table = [np.broadcast_to(x, (len(some), len(values))) for x in numbers]
+        if not any(x.any() for x in numbers):
             continue
         if not queries:
-            k, v, c = next(zip(*np.nonzero(table), strict=True))
-            code, divisor = table[k], table[k, v : v + 1, c]
-        row = table[:, v, c]
-        if (exact.multiply(table, divisor) != exact.multiply(row[:, None, None], code[None])).any():
-            raise Unproved("what a pair stores is not a function of its key times one of its value")
+            c = next(c for c, x in enumerate(numbers) if x.any())
+            k, v = np.argwhere(table[c])[0]
+            code, divisor = np.stack([x[k] for x in table], axis=1), table[c][k, v : v + 1]
+        row = table[c][:, v]
+        for x, of_value in zip(numbers, code.T, strict=True):
+            if (exact.multiply(x, divisor) != exact.multiply(row[:, None], of_value[None])).any():
+                raise Unproved("what a pair stores is not a function of its key times one of its value")
         queries.append(query)
         weights.append(row[kind] * (1 if divisor[0] > 0 else -1))
     if not queries:

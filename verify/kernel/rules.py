@@ -79,22 +79,29 @@ def total(
         raise Unproved("a total of what is no running sum")
     if not majorant or len({(a, lag) for a, lag, _ in majorant}) < len(majorant):
         raise Unproved("a majorant that is empty, or names a table twice")
-    amounts = np.zeros(terms.language.tokens, np.int64)
-    for table, _, weight in majorant:
-        if terms.atoms[table].kind != "table" or terms.atoms[table].range[0] < 0:
-            raise Unproved("a majorant of what is no table, or of one below 0")
-        amounts = add(amounts, multiply(integers([weight]), terms.atoms[table].table))
+    if any(terms.atoms[table].kind != "table" or terms.atoms[table].range[0] < 0 for table, _, _ in majorant):
+        raise Unproved("a majorant of what is no table, or of one below 0")
     g = terms.add([(Fraction(w), Poly({((a, lag),): Fraction(1)})) for a, lag, w in majorant])
     grid = Grid(terms, [g, m], parts)
     left, right = ({k: v * s for k, v in grid.spread(m).items()} for s in (1, -1))
-    bound = grid.spread(g)
-    for signed in (left, right):
+    bound, rising = grid.spread(g), bool((grid.range(left)[0] >= 0).all())
+    for signed in (right,) if rising else (left, right):
         if (grid.range(grid.sum(bound, signed))[0] < 0).any():
             raise Unproved("the majorant is less than what is summed, in some case")
-    most = terms.language.bound_total(amounts, *potential)
-    top = most.numerator // most.denominator
-    low = 0 if (grid.range(left)[0] >= 0).all() else -top
-    return Ranged(claim, (Cell(low, top, 0, 1),))
+    top = _most(terms, tuple(majorant), potential)
+    return Ranged(claim, (Cell(0 if rising else -top, top, 0, 1),))
+
+
+def _most(terms: Terms, majorant: tuple[tuple[int, int, int], ...], potential: tuple) -> int:
+    """The largest whole number that what a majorant adds up to can be; found once, as many sums have the same."""
+    cost, heights, charged = potential
+    asked = majorant, cost, tuple(heights), tuple(charged)
+    if asked not in terms.bounds:
+        amounts = np.zeros(terms.language.tokens, np.int64)
+        for table, _, weight in majorant:
+            amounts = add(amounts, multiply(integers([weight]), terms.atoms[table].table))
+        terms.bounds[asked] = terms.language.bound_total(amounts, *potential)
+    return math.floor(terms.bounds[asked])
 
 
 def answered(

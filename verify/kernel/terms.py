@@ -98,6 +98,11 @@ class Atom:
     of: Poly = ZERO
     flag: Poly = ZERO
 
+    @cached_property
+    def held(self) -> np.ndarray:
+        """The letters at which a table is not 0."""
+        return np.flatnonzero(self.table)
+
 
 def short(name: str) -> str:
     """A name as claims have it: two atoms that share one are refused, and a polynomial's claim is proved of it."""
@@ -116,8 +121,9 @@ class Terms:
         self.totals: dict[int, Ranged] = {}  # by a sum or count: the range of every partial sum of its terms
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
         self._work = 0
-        self.classes: dict[tuple, np.ndarray] = {}  # what `cases.letter_classes` has found
-        self.apart: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # by tables, kinds of letters (`cases.Apart`)
+        self.kinds: dict[tuple, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}  # what `letters.letter_kinds` has found
+        self.classes: dict[tuple, np.ndarray] = {}  # what `letters.letter_classes` has found
+        self.bounds: dict[tuple, Fraction] = {}  # of what `rules.total` compares with
         self.walks: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}  # what `situations.py` has gone through
         self._first = int(np.argmax(language.used))
         self._table(np.ones(language.tokens, dtype=np.int64))

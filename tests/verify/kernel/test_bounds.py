@@ -16,7 +16,7 @@ from verify.kernel.claims import Ledger
 from verify.kernel.files import read
 from verify.kernel.floats import FLOAT32, Unproved, decay
 from verify.kernel.language import Edge, Language, parse
-from verify.kernel.letters import on_letters
+from verify.kernel.letters import letter_classes, letter_kinds, on_letters
 from verify.kernel.mixers import Floats, Number
 from verify.kernel.rules import ballast
 from verify.kernel.tasks import keep_nth
@@ -165,3 +165,36 @@ def test_a_position_too_far_to_go_through_is_refused(keep):
         keep_nth(ledger, None, {"name": "keep-nth", "n": 1 << 54}, {})  # type: ignore[arg-type]
     with pytest.raises(Unproved, match="no claim of the kind 'asks'"):
         prove(replace(checkpoint, task={"name": "keep-nth", "n": 1 << 39}), claims)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_classes_of_letters_are_the_columns_of_their_numbers(seed):
+    """By plain sets: of tables that are 0 nearly everywhere, and of others, at letters that a sequence holds or not."""
+    rng = np.random.default_rng(seed)
+    tokens = int(rng.choice([3, 70, 200]))
+    held = rng.random(tokens) < rng.choice([0.2, 0.9, 1.0])
+    held[0] = True
+    terms = Terms(Language(tokens, 1, (Edge(0, 0, held, False),), 8))
+    numbers = []
+    for share in (0.01, 0.01, 0.03, 0.5, 1.0):
+        table = np.where(rng.random(tokens) < share, rng.integers(-2, 3, tokens), 0).astype(np.int64)
+        numbers += [table] if table.any() else []
+    atoms = [0, *(terms._table(table) for table in numbers)]
+    some = rng.random(tokens) < 0.5
+    some[int(np.flatnonzero(held)[-1])] = True
+    for letters, mask in ((held, None), (some, some)):
+        for count in range(1, len(atoms) + 1):
+            of = [terms.atoms[a].table for a in atoms[-count:]]
+            expected = sorted({tuple(int(table[i]) for table in of) for i in np.flatnonzero(letters)})
+            assert list(zip(*letter_classes(terms, atoms[-count:], mask).tolist(), strict=True)) == expected
+            first, many, kind = letter_kinds(terms, atoms[-count:], mask)
+            at = [tuple(int(table[i]) for table in of) for i in range(tokens)]
+            assert [at[i] for i in first] == expected
+            assert all(at[i] == expected[kind[i]] for i in np.flatnonzero(letters))
+            assert many.tolist() == [sum(at[i] == one for i in np.flatnonzero(letters)) for one in expected]
+
+
+@pytest.mark.parametrize("most", [1, 3, (1 << 11) - 1, 1 << 12, (1 << 26) - 1, 1 << 27, 1 << 40])
+def test_products_are_exact_whatever_holds_them(most):
+    """Floats of 32 or 64 bits, whole numbers of 64 bits, or Python's: 2^24 + 1 and 2^54 + 1 are no such floats."""
+    assert exact.matmul(np.array([[most, 1]]), np.array([[most], [1]])).tolist() == [[most * most + 1]]
