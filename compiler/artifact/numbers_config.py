@@ -10,17 +10,22 @@ from typing import Any
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import shown
 from compiler.artifact.schema import parse
+from compiler.language.types import OPEN
 
 MODEL_TYPE = "compiled-numbers"
+ONE_HOT = "one-hot or all 0"  # what a OneHot may be, in words
 POSITION = "position"  # an input of this name counts by itself where it is not given
 LARGEST_SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
 class NumberInput:
-    """An input stream: its name, the bounds of its numbers (None: no bound), the lane of each (−1: nobody reads it).
+    """An input stream: its name, the bounds of its numbers, the lane of each (−1: nobody reads it).
 
+    lo, hi: None, of earlier versions, stands for 2^62 in size: what the compiler took for an open bound.
     gap: how near to 0 a number may be that is not 0.
+    one_hot: of several numbers that are each 0 or 1, whether at most one of them may be 1 at a position (one-hot or all
+        0), which a compiled circuit relies on; None where it is not asked, and in files of earlier versions.
     """
 
     name: str
@@ -29,26 +34,49 @@ class NumberInput:
     hi: float | None
     lanes: list[int]
     gap: float = 0.0
+    one_hot: bool | None = None
 
     @property
     def width(self) -> int:
         return len(self.lanes)
 
     @property
+    def flags(self) -> bool:
+        """Whether it is several numbers that are each 0 or 1: then it must say whether it is one-hot."""
+        return self.width > 1 and self.integral and (self.lo, self.hi) == (0, 1)
+
+    @property
+    def least(self) -> float:
+        return -OPEN if self.lo is None else self.lo
+
+    @property
+    def most(self) -> float:
+        return OPEN if self.hi is None else self.hi
+
+    @property
     def kind(self) -> str:
-        """Such as "a real number from -8 to 8"."""
+        """Such as "a real number from -8 to 8", or "one-hot or all 0"."""
+        if self.one_hot:
+            return ONE_HOT
         what = "an integer" if self.integral else "a real number"
-        low = "" if self.lo is None else f" from {_bound(self.lo)}"
         apart = f", 0 or at least {self.gap:g} in size" if self.gap else ""
-        return f"{what}{low}" + ("" if self.hi is None else f" to {_bound(self.hi)}") + apart
+        return f"{what} from {_bound(self.least)} to {_bound(self.most)}{apart}"
 
     def __str__(self) -> str:
-        return f"{self.name}: " + (f"{self.width} numbers, each {self.kind}" if self.width > 1 else self.kind)
+        each = "" if self.one_hot else "each "
+        return f"{self.name}: " + (f"{self.width} numbers, {each}{self.kind}" if self.width > 1 else self.kind)
 
 
 def _bound(number: float) -> str:
-    """A whole number with all its digits up to 2^53, of which float64 holds every one; others as six digits."""
-    return str(int(number)) if abs(number) <= 2**53 and number == int(number) else f"{number:g}"
+    """A whole number with all its digits up to 2^53, of which float64 holds every one; others as six digits, or as the
+    power of two that they are.
+    """
+    if number != int(number):
+        return f"{number:g}"
+    size = abs(int(number))
+    if size <= 2**53:
+        return str(int(number))
+    return f"{number:g}" if size & (size - 1) else f"{'-' * (number < 0)}2^{size.bit_length() - 1}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +105,8 @@ def numbers_config(
     """The content of config.json."""
     given = (MODEL_TYPE, mixer, dtype, d_model, outputs, residual, [dict(b) for b in blocks], list(inputs))
     config = asdict(NumbersConfig(*given))
-    config["inputs"] = [{k: v for k, v in record.items() if k != "gap" or v} for record in config["inputs"]]
+    unsaid = (("gap", 0.0), ("one_hot", None))
+    config["inputs"] = [{k: v for k, v in r.items() if (k, v) not in unsaid} for r in config["inputs"]]
     return config
 
 
@@ -114,9 +143,25 @@ def check_numbers_config(config: Mapping) -> None:
     for name, size in sizes:
         if not 1 <= size <= LARGEST_SIZE:
             raise CheckpointError(f"config.json: {name} is {shown(size)}, and 1 to {LARGEST_SIZE} is possible.")
+    for record in read.inputs:
+        _check_one_hot(record)
     seats = [lane for record in read.inputs for lane in record.lanes]
     if not seats or any(not -1 <= lane < read.d_model for lane in seats):
         raise CheckpointError(f"config.json: inputs stand in lanes outside 0 to {read.d_model - 1}.")
+
+
+def _check_one_hot(record: NumberInput) -> None:
+    """CheckpointError for flags that do not say whether they are one-hot: of an earlier version, which took whatever is
+    0 or 1, and computed something else than the circuit where several of a one-hot were 1.
+    """
+    name = shown(record.name)
+    if record.flags and record.one_hot is None:
+        raise CheckpointError(
+            f"config.json: input {name} does not say whether it is one-hot, so it is of an earlier version, whose "
+            "promise was too wide; build it again."
+        )
+    if record.one_hot is not None and not record.flags:
+        raise CheckpointError(f"config.json: input {name} has an entry one_hot, and its numbers are no flags.")
 
 
 def numbers_shapes(config: Mapping) -> dict[str, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from compiler.errors import CompileError
 from compiler.interpreter import interpret
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, OneHot
+from compiler.language.types import OPEN, Bool, OneHot
 from compiler.layout import Layout
 from compiler.runtime.block import Block
 from compiler.targets import shipped, target_of
@@ -33,6 +33,7 @@ from compiler.targets.sizes import Sizes
 if TYPE_CHECKING:
     from compiler.artifact.manifest import Manifest
 
+_MOST_SHOWN = 4  # lanes, in a message
 Inputs = Mapping[Stream, np.ndarray] | Mapping[str, np.ndarray]  # for each numeric input (batch, time, width)
 
 
@@ -206,12 +207,13 @@ def _inputs(compiled: Compiled) -> dict[Stream, NumberInput]:
 
 
 def _record(stream: Stream, lanes: list[int]) -> NumberInput:
-    type = stream.type
-    flags = isinstance(type, (Bool, OneHot))
+    """All that the compiler takes for granted of an input: what `Domains.typed` and `cut_to_type` say of its type."""
+    flags = isinstance(type := stream.type, (Bool, OneHot))
     lo, hi = (0, 1) if flags else (getattr(type, "lo", None), getattr(type, "hi", None))
     plain = int if type.integral else float
-    low, high = (None if end is None else plain(end) for end in (lo, hi))
-    return NumberInput(stream.label, type.integral, low, high, lanes, float(getattr(type, "gap", 0)))
+    low, high = plain(-OPEN if lo is None else lo), plain(OPEN if hi is None else hi)
+    record = NumberInput(stream.label, type.integral, low, high, lanes, float(getattr(type, "gap", 0)))
+    return replace(record, one_hot=isinstance(type, OneHot)) if record.flags else record
 
 
 def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -221,14 +223,19 @@ def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) ->
         wanted = (*shape, record.width) if known else f"(sequences, positions, {record.width})"
         raise ValueError(f"numeric input {record.name!r} has the shape {values.shape}, and {wanted} is needed.")
     wrong = ~np.isfinite(values)
-    wrong |= values < (-np.inf if record.lo is None else record.lo)
-    wrong |= values > (np.inf if record.hi is None else record.hi)
+    wrong |= (values < record.least) | (values > record.most)
     wrong |= (values != 0) & (np.abs(values) < record.gap)
     if record.integral:
         wrong |= values != np.round(values)
     if wrong.any():
         raise ValueError(
             f"numeric input {record.name!r} holds {_written(values[wrong][0])}, and it must be {record.kind}."
+        )
+    if record.one_hot and (several := values.sum(axis=-1) > 1).any():
+        lanes = np.flatnonzero(values[several][0])[:_MOST_SHOWN].tolist()
+        raise ValueError(
+            f"numeric input {record.name!r} has a 1 in lanes {', '.join(map(str, lanes))} of one position, and it must "
+            f"be {record.kind}."
         )
     return values
 

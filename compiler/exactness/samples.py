@@ -112,7 +112,22 @@ def _numbers(circuit: Circuit, positions: int, rng: np.random.Generator) -> dict
 
 
 def drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Values of a type, its bounds among them."""
+    """Values of a type, its bounds among them.
+
+    The first sequence holds the greatest numbers throughout, and the first lane of a OneHot: so what adds up over a
+    sequence, of several inputs together, is as large as it can be. Of a OneHot the second goes through all lanes.
+    """
+    values = _drawn(type, shape, rng)
+    if isinstance(type, OneHot):
+        lanes = np.eye(type.n + 1, dtype=values.dtype)[:, : type.n]  # the last of them: absent
+        values[0], values[1:2] = lanes[0], lanes[np.arange(shape[1]) % (type.n + 1)]
+    elif isinstance(type, (Bool, Int, Real)):
+        hi = getattr(type, "hi", 1)
+        values[0] = UNBOUNDED if hi is None else hi
+    return values
+
+
+def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     if isinstance(type, Bool):
         return rng.integers(0, 2, (*shape, type.width))
     if isinstance(type, OneHot):

@@ -1,7 +1,8 @@
 """Types of streams: what one position of a stream may hold.
 
 Every type has a `width` (how many numbers stand at a position) and says whether
-its numbers are integers. Bounds left open (None) are found by the domains pass.
+its numbers are integers. Bounds left open (None) are found by the domains pass;
+of an input they stand for −2^62 and 2^62 (`OPEN`).
 A position where a stream is *absent* (before the start of the sequence, before
 the first write) holds zeros, whatever the type.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from compiler.language.codebook import Codebook
 
+OPEN = 2**62  # the size that a number of an input may have where its bound is open
 LATER = {"left out": True}  # a field that older data do not have: it is not written where it is the default
 
 
@@ -38,7 +40,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Int:
-    """Integers lo…hi; an open bound is None.
+    """Integers lo…hi; an open bound is None (of an input: 2^62 in size).
 
     kinds: one byte for each lane, where lanes differ (`compiler.language.kinds`).
     """
@@ -65,7 +67,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Real:
-    """Real numbers lo…hi; an open bound is None.
+    """Real numbers lo…hi; an open bound is None (of an input: 2^62 in size).
 
     gap: no number is nearer to 0 without being 0. A comparison with 0 is then decided (`numbers` alone reads it).
     kinds: as for Int.

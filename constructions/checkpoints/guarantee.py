@@ -75,8 +75,8 @@ def numbers_proof(built: Built, stack: NumericStack) -> Proof:
     margin = "" if certificate.margin is None else f", with margin {at_least(Fraction(certificate.margin))}"
     return certificate.to_json(), (
         f"proved from the weights: every score is the circuit's and every answer right{margin}, on "
-        f"{certificate.domain}; only tested: a whole sequence at once, and inputs beside these (no token, several "
-        "tokens at once, positions in another order)"
+        f"{certificate.domain}; only tested: a whole sequence at once, and inputs beside these (no token, "
+        "positions in another order)"
     )
 
 

@@ -10,7 +10,8 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 import compiler
-from compiler import Circuit, CompileError, Int, OneHot, Real, concatenate, dot, fading_sum, latch_bank, numbers
+from compiler import Bool, Circuit, CompileError, Int, OneHot, Real, concatenate, dot, fading_sum, latch_bank, numbers
+from compiler.analysis.domains import Domains
 from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import differences
@@ -18,7 +19,7 @@ from compiler.artifact.files import CARD, GRAPH, MANIFEST, NUMBERS_FILES
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import sealed
 from compiler.artifact.numbers_config import NumberInput
-from compiler.artifact.numeric import numeric_stack
+from compiler.artifact.numeric import _record, numeric_stack
 
 X, N, PLACE = numbers(Real(-8, 8, 2), "x"), numbers(Int(-9, 9), "n"), numbers(OneHot(4), "position")
 CIRCUITS = {
@@ -165,12 +166,113 @@ def test_values_are_given_by_name(tmp_path: Path) -> None:
     [
         (-(2.0**24), 2.0**24, "an integer from -16777216 to 16777216"),
         (0.0, 1.0, "an integer from 0 to 1"),
-        (-(2.0**24), 2.0**100, "an integer from -16777216 to 1.26765e+30"),
-        (None, 1234567.0, "an integer to 1234567"),
+        (-(2.0**24), 2.0**100, "an integer from -16777216 to 2^100"),
+        (-(2.0**24), 3 * 2.0**100, "an integer from -16777216 to 3.80295e+30"),
+        (None, 1234567.0, "an integer from -2^62 to 1234567"),
     ],
 )
 def test_bounds_of_integers_are_shown_whole(lo: float | None, hi: float, said: str) -> None:
     assert NumberInput("x", True, lo, hi, [0]).kind == said
+
+
+WEIGHTS = np.array([[2.0**23 - 1, -3, -5, -7]])
+
+
+def picked(kind=None):
+    """2^23 − 1, −3, −5 or −7: exact where one of them is picked, and not where they are added up in another order."""
+    return compiler.compile(Circuit("picked", WEIGHTS @ numbers(kind or OneHot(4), "p"), length=4))
+
+
+def test_an_input_that_is_no_one_hot_is_refused(tmp_path: Path) -> None:
+    """(1, 1, 0, 1) gave 25165812 beside a circuit of … 25165813, and a promise of bits."""
+    made = picked()
+    made.save(tmp_path / "out")
+    for model in (compiler.load(tmp_path / "out"), numeric_stack(made)):
+        assert str(model.inputs[0]) == "p: 4 numbers, one-hot or all 0"
+        rows = np.vstack([np.eye(4)[:3], np.zeros(4)])[None]
+        assert np.array_equal(model.run({"p": rows})[0, :, 0], [*WEIGHTS[0, :3], 0])
+        for wrong, found in (
+            ((1, 1, 0, 1), "has a 1 in lanes 0, 1, 3"),
+            ((0, 2, 0, 0), "2, and"),
+            ((-1, 1, 1, 0), "-1"),
+        ):
+            rows[0, 2] = wrong
+            with pytest.raises(ValueError, match=f"'p' .*{found}.* it must be one-hot or all 0"):
+                model.run({"p": rows})
+    said = json.loads((tmp_path / "out" / MANIFEST).read_text())["promise"]
+    assert said["description"] == "p: 4 numbers, one-hot or all 0" and said["inputs"][0]["one_hot"] is True
+    assert "p: 4 numbers, one-hot or all 0" in (tmp_path / "out" / CARD).read_text()
+
+
+@pytest.mark.parametrize("kind", [Bool(4), Int(0, 1, 4)])
+def test_several_flags_are_no_one_hot(kind) -> None:
+    model = numeric_stack(compiler.compile(Circuit("sum", numbers(kind, "p").sum(), length=4)))
+    assert str(model.inputs[0]) == "p: 4 numbers, each an integer from 0 to 1" and model.inputs[0].one_hot is False
+    assert model.run({"p": np.ones((1, 2, 4))}).ravel().tolist() == [4, 4]
+
+
+KINDS = [Bool(), Bool(3), OneHot(1), OneHot(3), Int(-2, 5), Int(0, 1, 3), Int(0, None), Int(None, 4, 2)]
+KINDS += [Int(), Real(-1.5, 2, 2), Real(), Real(None, 3), Real(-1, 1, gap=1 / 64)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_an_input_may_be_all_that_the_compiler_takes_it_for_and_nothing_else(kind) -> None:
+    """The record, which the model checks and the promise prints, beside the domain, on which exactness rests."""
+    stream = numbers(kind, "n")
+    domain = Domains(None, 4).of(stream)
+    record = _record(stream, [0] * stream.width)
+    low, high = (np.full(stream.width, float(end)) for end in (record.least, record.most))
+    assert np.array_equal(domain.low, np.minimum(low, 0)) or np.array_equal(domain.low, low)
+    assert np.array_equal(domain.high, np.maximum(high, 0)) or np.array_equal(domain.high, high)
+    assert (domain.step == 1) == record.integral
+    size = np.maximum(np.abs(low), np.abs(high)).sum()
+    assert float(domain.l1) == (1 if record.one_hot else size)
+
+
+@pytest.mark.parametrize("kind", [Int(0, None), Int(0, None, 2)])
+def test_an_open_bound_is_2_to_the_62(kind) -> None:
+    """1e39 is no float32: the model gave NaN beside a promise of bits."""
+    model = numeric_stack(compiler.compile(Circuit("late", numbers(kind, "n") >= 3, length=4)))
+    lanes = np.ones((1, 1, kind.width))
+    assert model.run({"n": 2.0**62 * lanes}).ravel().tolist() == [1] * kind.width
+    for beyond in (2.0**63, 1e39):
+        with pytest.raises(ValueError, match=r"'n' holds .*, and it must be an integer from 0 to 2\^62"):
+            model.run({"n": beyond * lanes})
+
+
+def changed(directory: Path, **entries) -> None:
+    """config.json and the promise with other entries of their first input, sealed again; None: without it."""
+    for name in ("config.json", MANIFEST):
+        content = json.loads((directory / name).read_text())
+        record = (content["promise"] if name == MANIFEST else content)["inputs"][0]
+        record.update(entries)
+        for gone in [key for key, value in record.items() if value is None]:
+            del record[gone]
+        (directory / name).write_text(json.dumps(content))
+    reseal(directory)
+
+
+def test_flags_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
+    """Which did not say whether they were one-hot."""
+    for made, name in (
+        (picked(), "one"),
+        (compiler.compile(Circuit("sum", numbers(Bool(2), "p").sum(), length=4)), "two"),
+    ):
+        made.save(tmp_path / name)
+        changed(tmp_path / name, one_hot=None)
+        with pytest.raises(CheckpointError, match="input 'p' does not say whether it is one-hot.* build it again"):
+            compiler.load(tmp_path / name)
+
+
+def test_a_one_hot_that_is_said_to_be_none_is_found(tmp_path: Path) -> None:
+    made = picked()
+    made.save(tmp_path / "out")
+    changed(tmp_path / "out", one_hot=False)
+    compiler.load(tmp_path / "out")
+    assert any("one_hot" in found or "inputs" in found for found in differences(tmp_path / "out", Artifact.of(made)))
+    changed(tmp_path / "out", one_hot=True, hi=2)
+    with pytest.raises(CheckpointError, match="has an entry one_hot, and its numbers are no flags"):
+        compiler.load(tmp_path / "out")
 
 
 def test_a_model_over_numbers_writes_no_tokens(tmp_path: Path) -> None:

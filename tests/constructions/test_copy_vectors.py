@@ -88,6 +88,18 @@ def test_the_command_saves_what_verifies(tmp_path: Path) -> None:
     assert np.abs(found - x[:, [0, 0, 1]]).max() < 1e-6
 
 
+def test_two_places_at_once_are_refused(tmp_path: Path) -> None:
+    """Three places of the largest number gave 37748728, and the circuit 37748727: the promise was for any flags."""
+    construction = CopyVectors(n=4, width=1, largest=4194303, integers=True)
+    built = build(construction)
+    artifact.save(built, {}, tmp_path / "out")
+    x, ones, few = np.full((1, 4, 1), 4194303.0), np.ones((1, 4, 4)), np.tile([1.0, 1, 1, 0], (1, 4, 1))
+    for model in (built.stack(), compiler.load(tmp_path / "out")):
+        for place, asked in ((ones, np.eye(4)[None]), (np.eye(4)[None], few)):
+            with pytest.raises(ValueError, match="has a 1 in lanes 0, 1, 2.* and it must be one-hot or all 0"):
+                model.run({"x": x, "place": place, "asked": asked})
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

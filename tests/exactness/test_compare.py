@@ -167,6 +167,17 @@ def test_circuits_over_numbers_are_compared_too(kind, monkeypatch: pytest.Monkey
     assert values.min() == (lo if lo is not None else -1024) and values.max() == (hi if hi is not None else 1024)
 
 
+def test_one_hots_are_drawn_one_hot_up_to_the_most_that_they_add_up_to():
+    """The first sequence writes the greatest numbers under one lane throughout, and the second goes through all."""
+    x, place, asked = numbers(Int(-7, 9, 2), "x"), numbers(OneHot(4), "place"), numbers(OneHot(4), "asked")
+    circuit = Circuit("copy", memory.outer_sum(x, write=place, read=asked), length=8)
+    ((_, drawn),) = inputs_of(circuit, 400)
+    for one_hot in (drawn[place], drawn[asked]):
+        assert np.isin(one_hot, (0, 1)).all() and np.array_equal(np.unique(one_hot.sum(axis=-1)), [0, 1])
+        assert (one_hot[0] == [1, 0, 0, 0]).all() and (one_hot[1].max(axis=0) == 1).all()
+    assert interpret(circuit, inputs=drawn)[circuit.output].max() == 9 * 8
+
+
 def test_real_numbers_are_compared_within_rounding():
     r = numbers(Real(-1, 2), "r")
     compiler.compile(Circuit("reals", r * r.shift(1) + r.cumsum(), length=6))

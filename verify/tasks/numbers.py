@@ -12,7 +12,7 @@ from compiler.exactness.samples import drawn
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import with_operation
-from compiler.language.types import Real
+from compiler.language.types import OPEN, Real
 
 SIZES = (2.0**-20, 2.0**-6, 1.0, 4.0, 16.0, 256.0, 2.0**16, 2.0**40, 2.0**80)  # of real inputs, as far as is declared
 ROWS = 8  # sequences of a batch: the interpreter runs them with Fractions
@@ -86,20 +86,20 @@ class AnyNumbers(NumberTask):
 
 
 def bound_of(type: Real) -> float:
-    """The largest number of a type in size; infinite where a bound is open."""
-    return float("inf") if type.lo is None or type.hi is None else max(abs(type.lo), abs(type.hi))
+    """The largest number of an input in size."""
+    return float(max(OPEN if end is None else abs(end) for end in (type.lo, type.hi)))
 
 
 def sizes_up_to(bound: float) -> tuple[float, ...]:
-    """The sizes below a declared bound, and itself where it is finite."""
-    return (*(size for size in SIZES if size < bound), *([bound] if np.isfinite(bound) else []))
+    """The sizes below a declared bound, and itself."""
+    return (*(size for size in SIZES if size < bound), bound)
 
 
 def _of(type, size: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     if not isinstance(type, Real):
         return drawn(type, shape, rng).astype(float)
-    low = -size if type.lo is None else max(-size, type.lo)
-    high = size if type.hi is None else min(size, type.hi)
+    low = max(-size, -OPEN if type.lo is None else type.lo)
+    high = min(size, OPEN if type.hi is None else type.hi)
     single = np.float32(drawn(Real(low, high, type.width, type.gap), shape, rng))
     exact = single.astype(float)  # beside a float32 array a bound would be rounded as well
     inward = np.where(exact > high, -np.inf, np.where(exact < low, np.inf, exact)).astype(np.float32)

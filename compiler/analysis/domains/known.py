@@ -22,7 +22,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.graph import inputs_first, operation_of
 from compiler.language.input_language import InputLanguage
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, Int, OneHot, Real, Type
+from compiler.language.types import OPEN, Bool, Int, OneHot, Real, Type
 from compiler.lattice.domain import Domain, down, in_units, least_unit, raised, summed, times, up
 from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache, added, least_units
 
@@ -167,8 +167,8 @@ class Domains:
         if isinstance(type, (Bool, OneHot)):
             return self.interval(_ONE, _ZERO, _ONE, type.width)
         lo, hi = (type.lo, type.hi) if isinstance(type, (Int, Real)) else (None, None)
-        least = Fraction(-(2**62)) if lo is None else Fraction(lo)
-        greatest = Fraction(2**62) if hi is None else Fraction(hi)
+        least = Fraction(-OPEN if lo is None else lo)
+        greatest = Fraction(OPEN if hi is None else hi)
         return self.interval(Fraction(1 if type.integral else 0), least, greatest, type.width)
 
     def matrix_sums(self, matrix: sparse.csr_array, stream: Stream) -> MatrixSums:
