@@ -13,13 +13,18 @@ from constructions.registry import CONSTRUCTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "dp.md"
 ROWS = re.findall(r"^\| `([a-z-]+)` \| `(.*)` \| `(.*)` \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+BESIDE = [("max-subarray", "-1 -2 ;", "0 0 0 ."), ("shortest-path", "- - - - - - ;", "0 10 10 10 .")]
 
 
 def test_every_program_has_a_row():
     assert sorted(name for name, *_ in ROWS) == sorted(name for name, c in CONSTRUCTIONS.items() if c.group == "dp")
 
 
-@pytest.mark.parametrize(("name", "prompt", "chain"), ROWS, ids=[row[0] for row in ROWS])
+def test_the_page_answers_prompts_beside_the_table():
+    assert all(f"`{prompt}` is answered `{chain}`" in PAGE.read_text("utf-8") for _, prompt, chain in BESIDE)
+
+
+@pytest.mark.parametrize(("name", "prompt", "chain"), ROWS + BESIDE)
 def test_the_solver_and_the_circuit_write_the_chain(name: str, prompt: str, chain: str):
     construction = CONSTRUCTIONS[name]()
     asked, told = (text.replace("\\", "").split() for text in (prompt, chain))
