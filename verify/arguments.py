@@ -5,7 +5,7 @@ works. And what runs code of the user's own.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from os.path import abspath
 from typing import Any
@@ -34,6 +34,27 @@ def one_of(name: str, value: str, options: tuple[str, ...]) -> None:
 def whole(value: object) -> bool:
     """Whether a value is a whole number, NumPy's included; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+class Beyond(IndexError, ValueError):
+    """An index that a list has not, in a sentence: for code that expects an IndexError, and for who reads it."""
+
+
+class Given(list):
+    """What a function of the user's own is given, as a list that tells what there is where more is read."""
+
+    def __init__(self, items: Iterable[Any], name: str, because: str):
+        """name: what the function calls it; because: why there are no more, such as "reach = 2"."""
+        super().__init__(items)
+        self._name, self._because = name, because
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)
+        except IndexError:
+            last = f"{self._name}[0] to {self._name}[{len(self) - 1}]" if len(self) > 1 else f"{self._name}[0]"
+            there = last if len(self) else "none"
+            raise Beyond(f"it reads {self._name}[{key}], and with {self._because} there is {there} only") from None
 
 
 def run_own(what: str, function: Callable, *arguments: Any, file: str = "") -> Any:

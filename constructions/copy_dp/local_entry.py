@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler.language.stream import Stream
 from compiler.language.words import constant, select
 from constructions.copy_dp.local_problem import LocalProblem
-from verify.arguments import run_own
+from verify.arguments import Given, run_own
 
 
 def entry_of(given: LocalProblem, index: Stream, value: Stream, letters: Sequence[Stream] = ()) -> Stream:
@@ -16,7 +16,9 @@ def entry_of(given: LocalProblem, index: Stream, value: Stream, letters: Sequenc
     One before the first entry is `missing`. ValueError where the transition gives no stream.
     """
     values = [select(index < d, given.missing, value.shift(d - 1)) for d in range(1, given.reach + 1)]
-    operands = (index, values, list(letters)) if given.letters else (index, values)
+    operands: tuple = (index, Given(values, "values", f"reach = {given.reach}"))
+    if given.letters:
+        operands += (Given(letters, "letters", f"reads = {tuple(given.reads)}"),)
     found = run_own(f"{given.name}: its transition", given.transition, *operands)
     found = constant(found) if isinstance(found, int) else found
     if not isinstance(found, Stream):

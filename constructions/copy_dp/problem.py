@@ -43,7 +43,7 @@ import numpy as np
 
 from compiler.language import memory
 from compiler.language.alphabet import Alphabet
-from compiler.language.arguments import integer, spanned
+from compiler.language.arguments import counted, integer, spanned
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
@@ -54,7 +54,7 @@ from constructions.copy_dp.chains import END, leaving, numbers, repeated, writte
 from constructions.copy_dp.problem_checks import check
 from constructions.copy_dp.problem_data import Aggregation, ProblemData
 from constructions.copy_dp.problem_plan import Plan, State, before, plan_of
-from verify.arguments import run_own
+from verify.arguments import Given, run_own
 from verify.tasks.solvers.tables import TableSolver
 
 BAR, ASK, OUTSIDE = "|", ";", "!"
@@ -154,7 +154,10 @@ class DPProblem(ProblemData):
         state, entries = self._state(x, index)
         cell = Cell(self, state.one_hot(len(self.plan.states)).named("cell"))
         letters, values = self._letters(x, cell), self._values(entry, value, index, cell)
-        following = self._called("transition", self.transition, cell, letters, values[: self.plan.dependencies])
+        read = Given(letters, "letters", f"reads of {counted(len(letters), 'letter')}")
+        needed = values[: self.plan.dependencies]
+        needed = Given(needed, "values", f"needs of {counted(len(needed), 'cell')}")
+        following = self._called("transition", self.transition, cell, read, needed)
         over = index >= entries
         if isinstance(self.answer, Aggregation):
             answers = np.array([[float(state.cell is None) for state in self.plan.states]])

@@ -115,6 +115,10 @@ def test_letters_before_and_behind_a_place_are_read():
         ({"terms": range(1, 2**70)}, "and words of at most 2048 letters are tried"),
         ({"terms": 2049}, "terms is 2049, and words of at most 2048 letters are tried"),
         ({"transition": lambda index, values: 0}, "its transition"),
+        (
+            {"transition": lambda index, values, letters: letters[1]},
+            r"it reads letters\[1\], and with reads = \(0,\) there is letters\[0\] only",
+        ),
     ],
 )
 def test_local_problems_over_letters_that_do_not_fit(changed: dict, reason: str):
@@ -162,6 +166,14 @@ def test_the_state_of_an_m_local_problem_does_not_grow_with_its_chain():
         ({"terms": range(1, 9, 3)}, r"terms is range\(1, 9, 3\) \(range\), and without letters .* one number"),
         ({"terms": range(3, 3)}, r"terms is range\(3, 3\) \(range\), and without letters"),
         ({"plain": None}, "plain is None"),
+        (
+            {"transition": lambda index, values: values[5]},
+            r"transition, line \d+: it reads values\[5\], and with reach = 5 there is values\[0\] to values\[4\] only",
+        ),
+        (
+            {"plain": lambda index, values: values[-6]},
+            r"plain of entry 0, line \d+: it reads values\[-6\], and with reach = 5 there is values\[0\] to",
+        ),
     ],
 )
 def test_local_problems_that_do_not_fit(changed: dict, reason: str):

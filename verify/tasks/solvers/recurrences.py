@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compiler.language.arguments import shown, spanned
-from verify.arguments import run_own, whole
+from verify.arguments import Given, run_own, whole
 from verify.tasks.chain import Solver
 
 
@@ -108,7 +108,8 @@ class LocalSolverOnLetters(Solver):
 
         def read(index: int) -> tuple[list[int]]:
             places = [index + offset for offset in problem.reads]
-            return ([word[at] if 0 <= at < len(word) else problem.blank for at in places],)
+            ranks = (word[at] if 0 <= at < len(word) else problem.blank for at in places)
+            return (Given(ranks, "letters", f"reads = {tuple(problem.reads)}"),)
 
         return [*_entries(problem, len(word), read), "."]
 
@@ -138,7 +139,8 @@ def _entries(problem: Any, count: int, read: Callable[[int], tuple]) -> list[str
     """The entries by the problem's own transition on integers; read: what it is given behind index and values."""
     found: list[int] = []
     for index in range(count):
-        values = [found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1)]
+        before = (found[index - d] if d <= index else problem.missing for d in range(1, problem.reach + 1))
+        values = Given(before, "values", f"reach = {problem.reach}")
         value = run_own(f"{problem.name}: plain of entry {index}", problem.plain, index, values, *read(index))
         if not whole(value) or not 0 <= value <= problem.largest:
             raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.language.arguments import counted, shown
-from verify.arguments import run_own, whole
+from verify.arguments import Given, run_own, whole
 from verify.tasks.chain import Solver
 
 MOST_TRIED = 1 << 16  # values, before advice on all of them
@@ -50,7 +50,11 @@ class TableSolver(Solver):
             reads, needs = problem.reads(*front, *cell), problem.needs(*front, *cell)
             letters = [words[w][i] if 0 <= i < len(words[w]) else problem.blank for w, i in reads]
             values = [table.get(other, problem.missing) for other in needs]
-            found = run_own(f"{self.name}: plain of cell {cell}", problem.plain, (*front, *cell), letters, values)
+            given = (
+                Given(letters, "letters", f"reads of {counted(len(letters), 'letter')}"),
+                Given(values, "values", f"needs of {counted(len(values), 'cell')}"),
+            )
+            found = run_own(f"{self.name}: plain of cell {cell}", problem.plain, (*front, *cell), *given)
             table[cell] = self._integer(f"cell {cell}", found)
         return [*((f"cell {cell}", value) for cell, value in table.items()), *self._answer(n, table)]
 
