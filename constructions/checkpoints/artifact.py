@@ -27,7 +27,7 @@ from compiler.language.language_said import language_said, own_domain
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task, without_tests
-from constructions.checkpoints.judged import judged
+from constructions.checkpoints.judged import judged, right_of
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
@@ -217,7 +217,7 @@ def report(
         "needed": obstructions.summary(needs, has.channels, _stated_bound(construction)) if needs else "",
         "guarantee": {
             "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
-            "answers": construction.promise(),
+            "answers": right_of(construction, results, bare_results or {}),
             "expected_failure": construction.expected_failure(),
             "certificate": proof[0],
             "proof": proof[1] if total.sequences else without_tests(proof[1]),

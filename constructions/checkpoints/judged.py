@@ -4,6 +4,7 @@ more than the rate allows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from verify.rare_swaps import LEAST_ROWS
 if TYPE_CHECKING:
     from constructions.checkpoints.built import Built
     from constructions.checkpoints.guarantee import Proof
+    from constructions.construction import CircuitFamily
 
 CHANCE = 1e-6  # a measured rate that is less likely than this, if the promised one holds, contradicts it
 
@@ -41,6 +43,14 @@ def judged(built: Built, total: Verification, proof: Proof) -> tuple[bool, str]:
     if chance < CHANCE:
         return False, f"{told}: the chance of so many {drawn} is below {CHANCE:g}, so this contradicts the promise"
     return True, f"{told}: the rate allows that {drawn} (a chance of up to {at_most(chance)}; below {CHANCE:g} fails)"
+
+
+def right_of(construction: CircuitFamily, *forms: Mapping[str, Verification]) -> str:
+    """Which answers are right: what is promised, or, where all are and that was found to be false, how many."""
+    found = [sum(results.values(), start=Verification()) for results in forms]
+    wrong = next((total for total in found if total.correct < total.queries), None)
+    promised = construction.promise()
+    return promised if wrong is None or promised != "all" else f"{wrong.correct:,} of {wrong.queries:,}"
 
 
 def promised_rate(built: Built) -> float:

@@ -12,6 +12,7 @@ import torch
 from compiler.digits import percent
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
+from constructions.checkpoints.judged import right_of
 from constructions.command.display import rate_line
 from constructions.command.reporting import strict_json
 from constructions.command.requests import check_exhaustive
@@ -93,7 +94,7 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
         "information_bits": construction.information_bits(),
         "obstructions": [str(one) for one in obstructions(built)],
         "needed": summary(obstructions(built), built.compiled.sizes.D),
-        "answers": construction.promise(),
+        "answers": right_of(construction, results),
         "expected_failure": construction.expected_failure(),
         "domain": built.compiled.source.token_language.description,
         "verification": {name: result.to_json() for name, result in results.items()},

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from compiler import maximum, minimum
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
+from constructions.command.cli import app
 from constructions.copy_dp.local_inputs import OwnLocalOnLetters
 from constructions.copy_dp.local_problem import LocalProblem
 from constructions.copy_dp.own_problem import OwnLocal
@@ -181,6 +186,24 @@ def test_local_problems_that_do_not_fit(changed: dict, reason: str):
         own = OwnLocal(replace(named_on_the_page("STAIRS"), **changed))
         own.circuit()
         list(own.tasks()[0].rows())
+
+
+def test_answers_that_are_wrong_are_not_said_to_be_right(tmp_path: Path):
+    """Above the refusal the report said that all were."""
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from constructions.copy_dp.local_problem import LocalProblem\n"
+        "ONE = LocalProblem('one', 1, 6, 2, lambda i, v: v[0] + (i == 0), lambda i, v: 1 if i < 3 else 2)\n"
+    )
+    options = ["dp", f"{file}:ONE", "--out", str(tmp_path / "out")]
+    shown = CliRunner().invoke(app, options)
+    assert shown.exit_code == 1 and not (tmp_path / "out").exists()
+    (right, of) = re.search(r"answers right: (\d+) of (\d+)", shown.output).groups()
+    assert 0 < int(right) < int(of) and f"{int(of) - int(right)} of {of} answers wrong" in " ".join(
+        shown.output.split()
+    )
+    told = CliRunner().invoke(app, [*options, "--json"])
+    assert json.loads(told.stdout)["guarantee"]["answers"] == f"{right} of {of}"
 
 
 def test_a_local_value_beyond_the_range_is_written_as_a_mark():
