@@ -135,7 +135,11 @@ class CircuitFamily(ABC):
         return None
 
     def asks_where(self) -> str:
-        """At which questions `asks` has an answer, in words that follow "every answer is right"; "" for all of them."""
+        """At which questions there is a right answer, in words that follow "every answer is right"; "" for all of them.
+
+        Over tokens it is said of `asks`. Numbers have no input language, so all else that a task asks of its inputs
+        stands here: reports, cards and manifests say it wherever they say which answers are right.
+        """
         return ""
 
     def asked_at(self, tokens: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from compiler.artifact.config import kernel_warnings
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
+from compiler.artifact.records import right_answers
 from compiler.digits import at_least, at_most
 from compiler.language.input_language import length_said
 from compiler.language.language_said import authors_words, language_said
@@ -66,7 +67,7 @@ def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example
     near = ["Every output equals the circuit's bit for bit."] if exact else []
     near += [f"{line[0].upper()}{line[1:]}." for line in error_lines(promise)]
     guarantee = manifest.get("guarantee")
-    answers = f"\n\nAnswers right: {guarantee['answers']}. Proof: {guarantee['proof']}." if guarantee else ""
+    answers = f"\n\nAnswers right: {right_answers(guarantee)}. Proof: {guarantee['proof']}." if guarantee else ""
     warnings = ["Weights are frozen: a training step of any size can destroy the circuit."]
     warnings += kernel_warnings(manifest["cuda_limits"])
     return f"""---

@@ -1,5 +1,6 @@
 """What construction.json holds, as the records that it is parsed into once (`manifest.py`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -106,7 +107,10 @@ class CodesRecord:
 
 @dataclass(frozen=True)
 class GuaranteeRecord:
-    """What a construction says of its answers, and the proof if there is one."""
+    """What a construction says of its answers, and the proof if there is one.
+
+    asks_where: of a model over numbers, of which of the promised inputs `answers` speaks; "" for all.
+    """
 
     level: str
     answers: str
@@ -115,6 +119,18 @@ class GuaranteeRecord:
     proof: str
     domain: str
     codes: CodesRecord | None = field(default=None, kw_only=True)
+    asks_where: str = field(default="", kw_only=True)
+
+    @property
+    def right(self) -> str:
+        """Which answers are right, in words."""
+        return right_answers({"answers": self.answers, "asks_where": self.asks_where})
+
+
+def right_answers(guarantee: Mapping[str, Any]) -> str:
+    """The same of a guarantee as JSON: "all", or "all, where …"."""
+    where = guarantee.get("asks_where", "")
+    return f"{guarantee['answers']}{where and f', {where}'}"
 
 
 @dataclass(frozen=True)

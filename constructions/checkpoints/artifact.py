@@ -223,7 +223,8 @@ def report(
             "proof": proof[1] if total.sequences else without_tests(proof[1]),
             "domain": _domain(built),
         }
-        | ({"codes": codes} if (codes := construction.drawn_codes()) else {}),
+        | ({"codes": codes} if (codes := construction.drawn_codes()) else {})
+        | ({"asks_where": construction.asks_where()} if built.over_numbers and construction.asks_where() else {}),
         "task": stated_task(built, proof),
         "verification": _by_task(results)
         | ({"bare": _by_task(bare_results)} if bare_results else {})

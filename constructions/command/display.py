@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from compiler.artifact.card import error_lines
+from compiler.artifact.records import right_answers
 from compiler.digits import at_most, percent
 from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
@@ -225,7 +226,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
         return
     promise = report.get("promise", {})
     untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
-    yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {guarantee['answers']}")
+    yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {right_answers(guarantee)}")
     yield f"domain: {guarantee['domain']}"
     yield from error_lines(promise)
     asks = (guarantee["certificate"] or {}).get("asks")

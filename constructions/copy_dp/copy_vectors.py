@@ -68,6 +68,9 @@ class CopyVectors(NumericConstruction):
     def tasks(self) -> list[NumberTask]:
         return [AnyNumbers(self.circuit()), CopyVectorsTask(self.n, self.width, self.largest, self.integers)]
 
+    def asks_where(self) -> str:
+        return "where each place is written once, and pos(i) ≤ i (a place is asked for when it has been written)"
+
     def bound_source(self) -> str:
         return "Theorem 2, one block of N columns; ours: two channels for a signed number, 2N for the places on Mamba"
 

@@ -133,7 +133,10 @@ def copy_vectors_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Theorem 2: exact COPY of vectors from any earlier place, in one block."""
+    """Theorem 2: exact COPY of vectors from any earlier place, in one block.
+
+    place and asked are one-hot or all 0; answers are right where each place is written once, and pos(i) ≤ i.
+    """
     from constructions.copy_dp.copy_vectors import CopyVectors
 
     run_over_numbers(CopyVectors(n, width, largest, integers, arch), out, force, samples, True, as_json)

@@ -107,6 +107,9 @@ class PolynomialCircuit(NumericConstruction):
         p = self.polynomial
         return [AnyNumbers(self.circuit()), PolynomialTask(p, rounded(p), default_bound(rounded(p), self.form))]
 
+    def asks_where(self) -> str:
+        return f"at position {self.polynomial.length}, where the positions are the one-hot of 1, 2, 3, …"
+
     def bound_source(self) -> str:
         return "none stated: ours, one block and ⌈log degree⌉ more"
 

@@ -81,7 +81,7 @@ def _stepping(compiled: Compiled) -> dict[str, Any]:
 
 def _answers(manifest: Manifest) -> str:
     if manifest.guarantee is not None:
-        return f"Answers right: {manifest.guarantee.answers}."
+        return f"Answers right: {manifest.guarantee.right}."
     if manifest.answers is None:
         return "Nobody has said what it should answer."
     said = manifest.answers.says or f"{manifest.answers.function}."

@@ -120,7 +120,11 @@ def keep_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Corollary 2 with the position as an input: KEEP n-th in one block."""
+    """Corollary 2 with the position as an input: KEEP n-th in one block.
+
+    token is one-hot or all 0; answers are right from position n on, where the positions are 1, 2, 3, … with a token at
+    each.
+    """
     with working("start PyTorch", quiet=as_json):
         from constructions.selectivity.with_position import KeepNthPosition
 

@@ -115,6 +115,9 @@ class Haar(NumericConstruction):
     def tasks(self) -> list[NumberTask]:
         return [AnyNumbers(self.circuit()), HaarTask(self.levels, self.orthonormal, self.reach)]
 
+    def asks_where(self) -> str:
+        return f"at position {self.length}, where the positions are 1, 2, 3, …"
+
     def bound_source(self) -> str:
         return "Theorem 1, three bases for each wavelet; ours: channels for the signed sample and the constant"
 

@@ -88,6 +88,9 @@ class KeepNthPosition(_WithPosition):
         scores = (2 * words) @ kept - words.sum(axis=1, keepdims=True) @ constant(1)
         return Circuit(self.name, scores.named("scores"), length=LONGEST)
 
+    def asks_where(self) -> str:
+        return f"from position {self.n} on, where the positions are 1, 2, 3, … with a token at each"
+
     def tasks(self) -> list[NumberTask]:
         oracle = PositionTask(
             f"KEEP n-th with positions, n = {self.n}",
@@ -131,6 +134,9 @@ class AbsoluteTimePosition(_WithPosition):
         time = minimum(numbers(Int(1, LONGEST), "position"), self.horizon)
         times = np.arange(1.0, self.horizon + 1)[:, None]
         return Circuit(self.name, ((2 * times) @ time - times**2 @ constant(1)).named("scores"), length=LONGEST)
+
+    def asks_where(self) -> str:
+        return "where the positions are 1, 2, 3, …"
 
     def tasks(self) -> list[NumberTask]:
         oracle = PositionTask(

@@ -100,6 +100,27 @@ def test_two_places_at_once_are_refused(tmp_path: Path) -> None:
                 model.run({"x": x, "place": place, "asked": asked})
 
 
+def test_which_answers_are_right_is_said_everywhere(tmp_path: Path) -> None:
+    """A place that is written twice gives the sum of two vectors, as the circuit does."""
+    out = tmp_path / "copy"
+    options = ["copy-vectors", "--n", "4", "--width", "1", "--integers", "--largest", "9", "--samples", "8"]
+    where = "where each place is written once, and pos(i) ≤ i"
+    shown = CliRunner().invoke(app, [*options, "--out", str(out)])
+    assert f"answers right: all, {where}" in " ".join(shown.output.split())
+    told = json.loads(CliRunner().invoke(app, [*options, "--json"]).output)["guarantee"]
+    assert told["answers"] == "all" and told["asks_where"].startswith(where)
+    assert told["domain"].startswith("x: an integer from -9 to 9; place: one-hot or all 0; asked: one-hot or all 0;")
+    saved = compiler.load(out).manifest.guarantee
+    assert saved is not None and (saved.answers, saved.asks_where) == ("all", told["asks_where"])
+    assert f"Answers right: all, {where}" in (out / "README.md").read_text()
+    help = " ".join(CliRunner().invoke(app, ["copy-vectors", "--help"]).output.split())
+    assert "one-hot or all 0" in help and "each place is written once" in help
+    assert CliRunner().invoke(app, ["verify", str(out), "--samples", "8"]).exit_code == 0
+    first = np.eye(4)[[[0, 0]]]
+    found = compiler.load(out).run({"x": np.array([[[2.0], [5.0]]]), "place": first, "asked": first})
+    assert found.ravel().tolist() == [2, 7]
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
