@@ -84,8 +84,8 @@ class SelectiveCopySolver(Solver):
         return [*(name for name in prompt if name not in ("_", "|")), "."]
 
     def prompts(self) -> Iterator[tuple[str, ...]]:
-        for word in words(("_", *self.letters), self.longest):
-            if sum(name != "_" for name in word) <= self.kept:
+        for length in range(self.longest + 1):
+            for word in self._words(length, self.kept):
                 yield (*word, "|")
 
     def count(self) -> int:
@@ -95,6 +95,15 @@ class SelectiveCopySolver(Solver):
             for length in range(self.longest + 1)
             for k in range(min(length, self.kept) + 1)
         )
+
+    def _words(self, length: int, kept: int) -> Iterator[tuple[str, ...]]:
+        """Those of this length with so many tokens at most, noise first; with all other words they would be V^L."""
+        if not length:
+            yield ()
+            return
+        for name in ("_", *self.letters) if kept else ("_",):
+            for rest in self._words(length - 1, kept - (name != "_")):
+                yield (name, *rest)
 
     def draw(self, rng: np.random.Generator) -> tuple[str, ...]:
         word = ["_"] * self.longest
