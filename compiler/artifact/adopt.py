@@ -3,30 +3,40 @@
 `save_pretrained` of transformers writes weights, config and tokenizer, and neither construction.json nor circuit.json.
 Where the weights are the original's numbers, in float32 or in the narrower dtype that a model was loaded in, and the
 config describes the same model, the directory becomes a checkpoint of ours again: every sealed file is written as the
-original has it, files that are nobody's stay.
+original has it, files that are nobody's stay. A file that would be lost is one of the original's, byte for byte, or
+what save_pretrained makes of one; for any other the directory is refused.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from compiler.artifact.compare import tensor_differences
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
+from compiler.artifact.files import CONFIG, GENERATION, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.others import copy_others
 from compiler.artifact.place import staging
 from compiler.artifact.plain_files import kind_of
+from compiler.artifact.tokenizer import TOKENIZER_FILES
 from compiler.artifact.weights_file import read_tensors
 
 # What transformers writes beside ours, and no program needs where the tokenizer's own files are.
 GENERATED = ("special_tokens_map.json", "added_tokens.json", "chat_template.jinja")
 MOST_KEPT = 1 << 30  # bytes of the files that are nobody's
 HARMLESS = ("transformers_version", "dtype", "torch_dtype", "_name_or_path")
+# What transformers writes into them of its own: the class, how it was loaded, and a template that adds no token.
+OF_A_TOKENIZER = ("post_processor", "padding", "truncation", "model")
+OF_A_TOKENIZER_CONFIG = (
+    "tokenizer_class", "backend", "is_local", "local_files_only", "model_max_length", "added_tokens_decoder",
+    "extra_special_tokens", "name_or_path", "special_tokens_map_file",
+)  # fmt: skip
 
 
 def adopt(directory: str | Path, original: str | Path) -> None:
@@ -44,12 +54,55 @@ def adopt(directory: str | Path, original: str | Path) -> None:
     if found:
         raise CheckpointError(f"{directory} is not {original}: {found[0]}.")
     ours = {MANIFEST, *manifest.files}
+    for name in sorted({*ours, *GENERATED} - {CONFIG, WEIGHTS}):
+        _check_lost(directory / name, original / name)
     left_out = {*ours, *GENERATED}
     _check_kept([entry for entry in directory.iterdir() if entry.name not in left_out])
     with staging(directory) as place:
         copy_others(directory, place, left_out)
         for name in ours:
             shutil.copy2(original / name, place / name)
+
+
+def _check_lost(path: Path, original: Path) -> None:
+    """CheckpointError where what would be lost is neither the original's file nor what save_pretrained makes of it."""
+    if not os.path.lexists(path) or (path.is_file() and original.is_file() and _same_bytes(path, original)):
+        return
+    made = path.is_file() and path.name in (GENERATION, *TOKENIZER_FILES, *GENERATED) and path.suffix == ".json"
+    if not made or not _is_made(path.name, read_json(path), original.parent):
+        raise CheckpointError(
+            f"{path} is neither the original's nor what save_pretrained makes of it, and would be lost: move it away."
+        )
+
+
+def _is_made(name: str, found: Any, original: Path) -> bool:
+    """Whether transformers writes this content of a file, where the original's files were loaded."""
+    tokenizer, config = (read_json(original / file) for file in TOKENIZER_FILES)
+    try:
+        if name == "added_tokens.json":
+            return _has({token["content"]: token["id"] for token in tokenizer["added_tokens"]}, found)
+        if name == "special_tokens_map.json":
+            told = {key: value["content"] if isinstance(value, dict) else value for key, value in found.items()}
+            return _has(config, told)
+        if name == GENERATION:
+            return _has(found, read_json(original / name), changed=HARMLESS, added=HARMLESS)
+        if name == TOKENIZER_FILES[1]:
+            return _has(found, config, changed=OF_A_TOKENIZER_CONFIG, added=OF_A_TOKENIZER_CONFIG)
+        return _has(found, tokenizer, changed=OF_A_TOKENIZER, added=()) and _has(found["model"], tokenizer["model"])
+    except (LookupError, TypeError, AttributeError):  # nothing of the kind
+        return False
+
+
+def _has(found: Mapping, wanted: Mapping, changed: Collection[str] = (), added: Collection[str] | None = None) -> bool:
+    """Whether every entry is there, but the changed ones, and no other beside the added ones; None: any other."""
+    more = () if added is None else set(found) - set(wanted) - set(added)
+    return not any(found[key] for key in more) and all(
+        key in changed or (key in found and same_json(found[key], value)) for key, value in wanted.items()
+    )
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    return one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
 
 
 def _check_kept(entries: Iterable[Path], most: int = MOST_KEPT) -> int:
@@ -80,3 +133,17 @@ def _check_config(path: Path, original: Path) -> None:
         there = found.get(key) if isinstance(found, dict) else None
         if key not in HARMLESS and not same_json(there, value):
             raise CheckpointError(f"{path} has {key} = {shown(there)}, and the original {shown(value)}.")
+    more = set(found) - set(expected) - set(HARMLESS)
+    unknown = sorted(more - _defaults(found.get("model_type"))) if more else ()
+    if unknown:
+        raise CheckpointError(
+            f"{path} has {shown(unknown[0])}, which neither the original nor transformers has, and it would be lost: "
+            "take it out."
+        )
+
+
+def _defaults(kind: object) -> set[str]:
+    """What a config of transformers has of its own."""
+    from transformers import AutoConfig
+
+    return set(AutoConfig.for_model(kind).to_dict())

@@ -46,6 +46,53 @@ def test_a_model_that_transformers_saved_is_a_checkpoint_again(original: Path, t
     assert all((place / name).read_bytes() == (original / name).read_bytes() for name in (*SEALED_FILES, MANIFEST))
 
 
+OF_THE_USER = {
+    "circuit.json": lambda text: '{"mine": 1}',
+    "causal_graph.json": lambda text: "{}",
+    "construction.json": lambda text: "{}",
+    "generation_config.json": lambda text: json.dumps(json.loads(text) | {"temperature": 0.5}),
+    "tokenizer.json": lambda text: text.replace('"WhitespaceSplit"', '"Whitespace"'),
+    "tokenizer_config.json": lambda text: json.dumps(json.loads(text) | {"chat_template": "mine"}),
+    "special_tokens_map.json": lambda text: '{"bos_token": "mine"}',
+    "added_tokens.json": lambda text: '{"mine": 3}',
+    "chat_template.jinja": lambda text: "mine",
+    "config.json": lambda text: json.dumps(json.loads(text) | {"my_note": "mine"}),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_USER)
+def test_no_file_of_the_user_is_lost(name: str, original: Path, tmp_path: Path) -> None:
+    place = written_again(original, tmp_path / "other")
+    path = place / name
+    path.write_text(OF_THE_USER[name](path.read_text() if path.exists() else ""))
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    with pytest.raises(CheckpointError, match=f"{name} .*would be lost"):
+        adopt(place, original)
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "generation_config.json"])
+@pytest.mark.parametrize("text", ["[]", "{}", '{"model": 1}', "mine"])
+def test_no_odd_file_is_taken_for_one_that_is_made(name: str, text: str, original: Path, tmp_path: Path) -> None:
+    place = written_again(original, tmp_path / "other")
+    (place / name).write_text(text)
+    with pytest.raises(CheckpointError, match=name):
+        adopt(place, original)
+    assert (place / name).read_text() == text
+
+
+def test_files_of_the_original_and_of_earlier_transformers_are_taken(original: Path, tmp_path: Path) -> None:
+    place = written_again(original, tmp_path / "other")
+    for name in ("circuit.json", "causal_graph.json"):
+        shutil.copy(original / name, place / name)
+    token = {"content": "<pad>", "lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
+    (place / "special_tokens_map.json").write_text(json.dumps({"pad_token": token, "unk_token": "<unk>"}))
+    ids = json.loads((original / "tokenizer.json").read_text())["model"]["vocab"]
+    (place / "added_tokens.json").write_text(json.dumps({"<pad>": ids["<pad>"]}))
+    adopt(place, original)
+    assert verify_checkpoint(place, samples=10).good and not (place / "special_tokens_map.json").exists()
+
+
 def test_weights_that_are_a_pipe_are_refused_before_they_are_opened(original: Path, tmp_path: Path, capsys) -> None:
     """A pipe that nobody writes to is never read to its end."""
     place = written_again(original, tmp_path / "other")
