@@ -43,14 +43,22 @@ def certify(directory: Path, file: Path) -> dict[str, Any]:
 
 
 def _is_certificate(file: Path) -> bool:
-    """Of this version, or of an earlier one."""
+    """Whether it is, byte for byte, what `written` makes of such claims, in this version or an earlier one."""
+    from verify.kernel.certificate import VERSION, written
     from verify.kernel.files import read_json
     from verify.kernel.floats import Unproved
 
     try:
-        return set(read_json(file)) == {"version", "claims"}
+        content = read_json(file)
     except Unproved:
         return False
+    version, claims = content.get("version"), content.get("claims")
+    if type(version) is not int or not 1 <= version <= VERSION or not isinstance(claims, list) or not claims:
+        return False
+    if not all(isinstance(claim, list) and claim and isinstance(claim[0], str) for claim in claims):
+        return False
+    text = written(claims).replace(f'"version": {VERSION}', f'"version": {version}', 1)
+    return file.read_bytes() == text.encode()
 
 
 def line(found: dict[str, Any], directory: Path, file: Path) -> str:

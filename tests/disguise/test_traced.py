@@ -30,7 +30,7 @@ from examples.programs import two_brackets
 from tests.disguise.test_commands import run
 from tests.disguise.test_disguise import inputs, same_bits
 from tests.tracing.models import NAMED
-from verify.kernel.certificate import claims_of
+from verify.kernel.certificate import claims_of, written
 
 TEXT, PATCH = "( [ ] ( [", {"stack": {3: "["}}
 
@@ -197,7 +197,19 @@ def test_a_certificate_overwrites_no_other_file_and_a_key_needs_a_disguise(pair,
     with pytest.raises(ValueError, match="exists and is no certificate"):
         run("prove", pair[0], "--certificate", other)
     assert other.read_bytes() == b"precious"
-    other.write_text('{"version": 1, "claims": []}')
+    for text in (
+        '{"version": 1, "claims": []}',
+        '{"version": 4, "claims": [["cut", "mine"]]}',
+        '{"version": "mine", "claims": [\n["cut","mine"]\n]}\n',
+        '{"version": 4, "claims": [\n"mine"\n]}\n',
+        '{"version": 4, "claims": {"mine": 1}}',
+        '["version", "claims"]',
+    ):
+        other.write_text(text)
+        with pytest.raises(ValueError, match="exists and is no certificate"):
+            run("prove", pair[0], "--certificate", other)
+        assert other.read_text() == text
+    other.write_text(written([["cut", "a", []]]).replace('"version": 4', '"version": 1'))  # of an earlier version
     assert run("prove", pair[0], "--certificate", other) == 0
     assert claims_of(other)
     with pytest.raises(ValueError, match="nowhere does not exist"):
