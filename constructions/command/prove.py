@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from compiler.artifact.errors import CheckpointError
+from compiler.artifact.json_files import strict_value
 from compiler.artifact.manifest import file_hash, is_disguised
-from compiler.artifact.plain_files import check_replaced, write_whole
+from compiler.artifact.plain_files import check_replaced, text_of, write_whole
 from constructions.command.certificates import CertificateFile, certify, check_place_of, line
 from constructions.command.disguising import KeyFile
 from constructions.command.display import say, working
@@ -42,7 +43,7 @@ def prove(
     as_json: Json = False,
 ) -> None:
     """Prove a checkpoint from its files alone, for every input of its language, and write proof.json into it."""
-    check_replaced(directory / PROOF, str(directory / PROOF))  # all before the search, which may take long
+    check_record(directory / PROOF)  # all before the search, which may take long
     if certificate is not None:
         check_place_of(certificate)
         check_apart({"--certificate": certificate, "the record": directory / PROOF})
@@ -68,9 +69,35 @@ def hashes(directory: Path, accepted: bool) -> dict[str, str | None]:
     return {name: file_hash(path) if _worth_hashing(path, accepted) else None for name, path in spoken_of.items()}
 
 
+def check_record(path: Path) -> None:
+    """ValueError where a file stands there that is no record of an earlier proof: it would be lost."""
+    check_replaced(path, str(path))
+    if path.exists() and not _is_record(path):
+        raise ValueError(f"{path} is there already, and no record of construct prove: it would be lost. Move it away.")
+
+
+def _is_record(path: Path) -> bool:
+    """Whether it is empty, or, byte for byte, what `write_record` writes of such content."""
+    try:
+        text = text_of(path)
+        record = strict_value(text) if text else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    if record is None:
+        return not text
+    if not isinstance(record, dict) or type(record.get("accepted")) is not bool:
+        return False
+    files = record.get("files")
+    return isinstance(files, dict) and set(files) == set(SPOKEN_OF) and text == _text(record)
+
+
+def _text(record: dict[str, Any]) -> str:
+    return json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
 def write_record(directory: Path, record: dict[str, Any]) -> None:
     """proof.json, whole or not at all."""
-    write_whole(directory / PROOF, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    write_whole(directory / PROOF, _text(record))
 
 
 def _proved(directory: Path, key: Path | None) -> Verdict:

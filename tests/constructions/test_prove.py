@@ -45,6 +45,24 @@ def test_a_directory_that_takes_no_file_still_gets_its_verdict(checkpoint, monke
     assert "proof.json is not written: permission denied" in run.stderr
 
 
+@pytest.mark.parametrize("text", ["mine", "{}", '{"accepted": true}', "[1]", '{"accepted": true, "files": {}}'])
+def test_a_file_that_is_no_record_of_a_proof_is_not_replaced(text, checkpoint, tmp_path):
+    copy = shutil.copytree(checkpoint, tmp_path / "copy")
+    (copy / "proof.json").write_text(text)
+    run = CliRunner().invoke(app, ["prove", str(copy)])
+    assert "proof.json is there already, and no record of construct prove" in str(run.exception)
+    assert (copy / "proof.json").read_text() == text
+    (copy / "proof.json").unlink()
+    for _ in range(3):
+        assert CliRunner().invoke(app, ["prove", str(copy)]).exit_code == 0
+    record = json.loads((copy / "proof.json").read_text())
+    (copy / "proof.json").write_text(json.dumps(record | {"note": "mine"}))
+    run = CliRunner().invoke(app, ["prove", str(copy)])
+    assert run.exit_code == 1 and "no record of construct prove" in str(run.exception)
+    (copy / "proof.json").write_text("")
+    assert CliRunner().invoke(app, ["prove", str(copy)]).exit_code == 0
+
+
 def test_changed_weights_are_rejected_with_exit_code_1(checkpoint, tmp_path):
     copy = tmp_path / "copy"
     copy.mkdir()
