@@ -19,6 +19,8 @@ ANSWERS = "answers.json"  # of a circuit whose author said what it should answer
 SEALED_FILES = (CONFIG, GENERATION, WEIGHTS, CIRCUIT, *TOKENIZER_FILES)  # whose hashes the manifest holds
 NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers
 
+GENERATOR = "construct (mamba-constructions)"  # in pages, pictures and tables: by this a later run knows its own
+
 # Files beyond ours that may be there: programs that load the model do not read them.
 HARMLESS_FILES = {CARD: "for people", "proof.json": "a proof is checked by the checker, against the weights"}
 HARMLESS_SUFFIXES = {".md": "text for people", ".png": "a picture", ".svg": "a picture", ".pdf": "a picture"}

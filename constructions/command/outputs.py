@@ -1,5 +1,8 @@
-"""What is refused of the files that a run would write: two that are one, one in place of something else, one in a
-model's directory, and a directory in place of what the run reads."""
+"""What is refused of the files that a run would write: two that are one, one in place of what no run of ours wrote,
+one in a model's directory, and a directory in place of what the run reads.
+
+A file that is written anew is known by a mark of ours in it, or by a form that only ours have: `Kind`.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,26 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
 
-from compiler.artifact.files import CONFIG, MANIFEST, is_harmless
+from compiler.artifact.files import CONFIG, GENERATOR, MANIFEST, is_harmless
 from compiler.artifact.place import check_place
 from compiler.artifact.plain_files import check_replaced
 
-_BEGINNING = 1 << 16  # bytes that tell what a file is
+_END = 1 << 16  # bytes at its beginning, and at its end, that tell what a file is
 _PICTURES = (".png", ".pdf", ".svg")
 _WEIGHTS = (".safetensors", ".bin", ".onnx", ".npz")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """name: such as "Markdown page"; begins: whether a file of this kind begins with these bytes."""
+    """name: such as "Markdown page of ours"; is_ours: whether a file with these bytes, those between its beginning and
+    its end left out, is one."""
 
     name: str
-    begins: Callable[[bytes], object]
+    is_ours: Callable[[bytes], object]
 
 
 def _beginning(pattern: bytes) -> Callable[[bytes], object]:
-    return re.compile(rb"(\xef\xbb\xbf)?\s*" + pattern).match
+    return re.compile(rb"(\xef\xbb\xbf)?\s*" + pattern, re.DOTALL).match
 
 
 def _is_csv(beginning: bytes) -> bool:
@@ -47,13 +51,29 @@ def _is_csv(beginning: bytes) -> bool:
     return len(widths) == 1 and min(widths) > 1
 
 
-CSV = Kind("CSV table", _is_csv)
-HTML = Kind("HTML page", _beginning(rb"(?i:<!doctype html)"))
-JUNIT = Kind("JUnit report", _beginning(rb"(<\?xml[^>]*>\s*)?<testsuites?[\s>/]"))
-LATEX = Kind("LaTeX table", _beginning(rb"(%.*\n)*\\begin\{table\}"))
-PARQUET = Kind("Parquet table", re.compile(rb"PAR1").match)
-MARKDOWN = Kind("Markdown page", _beginning(rb"# \S"))
-PICTURE = Kind("picture", re.compile(rb"\x89PNG|%PDF-|(<\?xml[^>]*>\s*(<!DOCTYPE svg[^>]*>\s*)?)?<svg\s").match)
+_MARK = re.escape(GENERATOR.encode())
+_OUR_TITLES = (
+    b"Every program of paper B: what was run",
+    b"Every regular language",
+    b"The lemmas of paper D as ReLU networks",
+    b"The papers' experiments",
+)
+CSV = Kind("CSV table", _is_csv)  # which has no place for a mark: `check_csv`
+HTML = Kind(
+    "HTML page of ours", _beginning(rb'(?i:<!doctype html>).{0,200}<meta name="generator" content="%b">' % _MARK)
+)
+JUNIT = Kind("JUnit report of ours", _beginning(rb'(<\?xml[^>]*>\s*)?<testsuites name="conformance"[\s>/]'))
+LATEX = Kind("LaTeX table of ours", _beginning(rb"%% %b\n" % _MARK))
+PARQUET = Kind("Parquet table of ours", re.compile(rb"PAR1.*%b" % _MARK, re.DOTALL).match)
+MARKDOWN = Kind("Markdown page of ours", _beginning(rb"# (%b)\r?\n" % b"|".join(_OUR_TITLES)))
+PICTURE = Kind(
+    "picture of ours",
+    re.compile(
+        rb"\x89PNG.*tEXtCreator\0%b|%%PDF-.*/Creator \(%b\)|<\?xml.*<dc:creator>\s*<cc:Agent>\s*<dc:title>%b<"
+        % (_MARK, re.escape(GENERATOR.replace("(", "\\(").replace(")", "\\)").encode()), _MARK),
+        re.DOTALL,
+    ).match,
+)
 VECTORS = Kind("file of vectors", re.compile(rb'.{8}\{"__metadata__":\{"cases":', re.DOTALL).match)
 
 
@@ -124,14 +144,23 @@ def picture_path(path: Path, option: str) -> Path:
     return path_of_kind(path, option, PICTURE)
 
 
+def check_csv(path: Path, option: str, force: bool) -> None:
+    """ValueError where a table stands there, which may be anybody's; force: whether a table is replaced."""
+    path_of_kind(path, option, CSV)
+    if not force and path.exists() and path.stat().st_size:
+        raise ValueError(f"{option} {path} exists already, and no mark says whose table it is: --force replaces it.")
+
+
 def check_kind(path: Path, option: str, kind: Kind | None) -> None:
-    """ValueError where a file of another kind stands there, or what is no file; None: any kind."""
+    """ValueError where a file stands there that is none of ours of this kind, or what is no file; None: any kind."""
     if kind is None or not path.exists():
         return
     check_replaced(path, f"{option} {path}")
     with path.open("rb") as file:
-        beginning = file.read(_BEGINNING)
-    if beginning and not kind.begins(beginning):
+        told = file.read(_END)
+        file.seek(max(len(told), path.stat().st_size - _END))
+        told += file.read(_END)
+    if told and not kind.is_ours(told):
         raise ValueError(
             f"{option} {path} is there already, and no {kind.name}: it would be lost. Name another file, or remove it."
         )

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from constructions.command import display, grafting
 from constructions.command.options import LARGEST_SEED, Json
-from constructions.command.outputs import CSV, LATEX, MARKDOWN, check_apart, path_of_kind, picture_path
+from constructions.command.outputs import LATEX, MARKDOWN, check_apart, check_csv, path_of_kind, picture_path
 from constructions.command.reporting import strict_json
 from constructions.experiments.names import ONE_RUN, WHAT, Item
 from constructions.experiments.table_files import TableFiles
@@ -64,6 +64,7 @@ def reproduce(
     plot: Annotated[Path | None, typer.Option("--plot", help="also draw the figure (PNG, PDF or SVG)")] = None,
     csv: Annotated[Path | None, typer.Option(help="also write the table as CSV")] = None,
     latex: Annotated[Path | None, typer.Option(help="also write the table as LaTeX (booktabs)")] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace an earlier CSV, which may be anybody's")] = False,
     as_json: Json = False,
     listed: Annotated[bool, typer.Option("--list", help="name every item and end")] = False,
 ) -> None:
@@ -83,11 +84,12 @@ def reproduce(
     for path, option, kind in (
         (keep, "--keep", None),
         (page, "--page", whole),
-        (csv, "--csv", CSV),
         (latex, "--latex", LATEX),
     ):
         if path is not None:
             path_of_kind(path, option, kind)
+    if csv is not None:
+        check_csv(csv, "--csv", force)
     check_apart({"--keep": keep, "--page": page, "--plot": plot, "--csv": csv, "--latex": latex})
     if minutes and (experiment != LANGUAGES or not keep or only):
         raise ValueError(

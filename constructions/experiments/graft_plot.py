@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from constructions.experiments.graft import AFTERWARDS, Point
+from constructions.pictures.page import save
 
 _COLOURS = {"host": "C3", "host with a branch": "C0", AFTERWARDS: "C2"}
 
@@ -21,7 +22,7 @@ def draw_learning(points: Sequence[Point], path: str | Path) -> None:
     _draw(text, points, "text", "nats a character of unseen text")
     recall.set_ylim(-0.03, 1.05)
     recall.legend(fontsize=8, loc="center right")
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
 
 
 def _draw(axes: Axes, points: Sequence[Point], what: str, label: str) -> None:

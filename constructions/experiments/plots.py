@@ -18,7 +18,7 @@ from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.names import MIXERS
 from constructions.experiments.run import Row
 from constructions.experiments.tables import label
-from constructions.pictures.page import shortened
+from constructions.pictures.page import save, shortened
 
 SIZES: dict[str, Callable[[Row], int]] = {
     "d_model": lambda row: row.used["d_model"],
@@ -52,7 +52,7 @@ def draw_experiment(name: str, rows: Sequence[Row], trained: Trained, path: str 
     else:
         figure = _accuracies(rows, trained)
     figure.suptitle(title, fontsize=11)
-    figure.savefig(path, dpi=_DPI)
+    save(figure, path, _DPI)
 
 
 def _sizes(rows: Sequence[Row], axis: str) -> Figure:

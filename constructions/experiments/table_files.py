@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.files import GENERATOR
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -93,6 +95,7 @@ def latex_text(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]],
     """A table environment for a document that loads booktabs; the notes stand above it as comments."""
     rows = [" & ".join(map(escaped, row)) + r" \\" for row in (heads, *cells)]
     lines = [
+        f"% {GENERATOR}",
         *(f"% {note}" for note in notes),
         r"\begin{table}",
         rf"  \caption{{{escaped(title)}}}",

@@ -241,6 +241,8 @@ def draw_tightness(result: dict[str, Any], path: Any) -> None:
     """The share of the bound that the measured error of the built module reaches, instance by instance, sorted."""
     from matplotlib.figure import Figure
 
+    from constructions.pictures.page import save
+
     figure = Figure(figsize=(5.5, 3.6), dpi=150, layout="constrained")
     axes = figure.add_subplot()
     for row in result["rows"]:
@@ -251,4 +253,4 @@ def draw_tightness(result: dict[str, Any], path: Any) -> None:
     axes.set_ylabel("measured error / bound")
     axes.set_title(f"COPY by a fading state, T = {result['length']}, L = {result['window']}", fontsize=10)
     axes.legend(fontsize=8)
-    figure.savefig(path)
+    save(figure, path)

@@ -209,6 +209,8 @@ def draw_costs(table: list[dict[str, Any]], path: Any) -> None:
     """State against T, and the time of a token against T."""
     from matplotlib.figure import Figure
 
+    from constructions.pictures.page import save
+
     figure = Figure(figsize=(9, 4.4), dpi=150, layout="constrained")
     models = list(dict.fromkeys(row["model"] for row in table))
     for axes, key, what in zip(figure.subplots(1, 2), ("state", "seconds"), ("numbers", "seconds"), strict=True):
@@ -224,4 +226,4 @@ def draw_costs(table: list[dict[str, Any]], path: Any) -> None:
         axes.set_ylabel(f"{'state' if key == 'state' else 'time per token'}, {what}")
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=8)
-    figure.savefig(path)
+    save(figure, path)

@@ -203,6 +203,8 @@ def draw_products(result: dict[str, Any], path: Any) -> None:
     """Lemma 1: the measured error against λ, its bound, and where the paper's rule puts λ."""
     from matplotlib.figure import Figure
 
+    from constructions.pictures.page import save
+
     figure = Figure(figsize=(5.5, 3.6), dpi=150, layout="constrained")
     axes = figure.add_subplot()
     rows = result["silu_products"]
@@ -217,4 +219,4 @@ def draw_products(result: dict[str, Any], path: Any) -> None:
     axes.set_ylabel("largest |g(a, b) − ab|")
     axes.set_title("Lemma 1: a product by four values of silu, |a|, |b| ≤ 1", fontsize=10)
     axes.legend(fontsize=8)
-    figure.savefig(path)
+    save(figure, path)

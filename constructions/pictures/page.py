@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
+from compiler.artifact.files import GENERATOR
+
 POINT = 1 / 72  # inches
 LINE = 1.35  # height of a line of text over its size
 _HINTED = 1.08  # small letters on whole pixels are wider than their outlines
@@ -61,9 +63,13 @@ def blank(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def save(figure: Figure, path: str | Path, dpi: int) -> None:
-    """Write the page; the same page gives the same file."""
+def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
+    """Write a picture with the mark by which a later run knows it; the same picture gives the same file.
+
+    dpi: points of an inch [default: the figure's].
+    """
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     kind = Path(path).suffix.lower().removeprefix(".") or "png"  # told, for matplotlib finds no ending in ..svg
     with rc_context({"svg.hashsalt": "construct"}):
-        figure.savefig(path, format=kind, dpi=dpi, metadata=dated.get(kind))
+        metadata = {"Creator": GENERATOR, **dated.get(kind, {})}
+        figure.savefig(path, format=kind, dpi=dpi or "figure", metadata=metadata)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from constructions.pictures.page import save
 from constructions.selectivity.haar_bases import basis, jumps, wavelet
 from verify.attention_sensitivity import AttentionSensitivity
 from verify.sensitivity import Sensitivity
@@ -47,7 +48,7 @@ def draw_bases(
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("s")
         axes.legend(fontsize=7)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def draw_rates(report: Mapping, path: str | Path) -> None:
@@ -66,7 +67,7 @@ def draw_rates(report: Mapping, path: str | Path) -> None:
     axes.set_ylabel("squared L² error")
     axes.set_title(f"jumps at {', '.join(report['breaks'])}", fontsize=10)
     axes.legend(fontsize=8)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def draw_sensitivity(results: Mapping[str, Sensitivity | AttentionSensitivity], path: str | Path) -> None:
@@ -85,4 +86,4 @@ def draw_sensitivity(results: Mapping[str, Sensitivity | AttentionSensitivity], 
     axes.set_xlabel("distance t − j")
     axes.set_ylabel("|∂h_t/∂x_j|")
     axes.legend(fontsize=8)
-    figure.savefig(path)
+    save(figure, path)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.artifact.artifact import Artifact
+from compiler.artifact.files import GENERATOR
 from compiler.artifact.manifest import read_manifest
 from compiler.artifact.package import with_a_block
 from compiler.compiled import Compiled
@@ -64,7 +65,8 @@ def _weights(built: Built) -> dict[str, Any]:
 
 def filled(template: str, title: str, data: Any, scripts: Mapping[str, str]) -> str:
     """A template of this folder with its data and scripts inside: no text of the data ends a script."""
-    page = (_HERE / template).read_text("utf-8").replace("@TITLE@", html.escape(title))
+    page = (_HERE / template).read_text("utf-8").replace("@GENERATOR@", html.escape(GENERATOR))
+    page = page.replace("@TITLE@", html.escape(title))
     for mark, file in scripts.items():
         page = page.replace(f"@{mark}@", (_HERE / file).read_text("utf-8"))
     return page.replace("@DATA@", json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"))

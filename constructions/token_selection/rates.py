@@ -139,6 +139,8 @@ def draw(result: dict[str, Any], path: Any) -> None:
     """The error against n, the rate beside it, and the slope against the smoothness."""
     from matplotlib.figure import Figure
 
+    from constructions.pictures.page import save
+
     figure = Figure(figsize=(9.5, 3.8), dpi=150, layout="constrained")
     left, right = figure.subplots(1, 2)
     for number, slope in enumerate(result["slopes"]):
@@ -162,4 +164,4 @@ def draw(result: dict[str, Any], path: Any) -> None:
     right.set_ylim(0, 1)
     right.legend(fontsize=8)
     figure.suptitle("Theorem 4.6 as reconstructed: the rate of estimation, up to powers of log n", fontsize=10)
-    figure.savefig(path)
+    save(figure, path)

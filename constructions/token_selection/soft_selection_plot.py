@@ -14,6 +14,8 @@ def draw(found: dict[str, Any], path: str | Path) -> None:
     """found: of `soft_selection.one_selection`; scores, weights (of the softmax and of the networks) and values."""
     from matplotlib.figure import Figure
 
+    from constructions.pictures.page import save
+
     figure = Figure(figsize=(9.5, 3.4), dpi=150, layout="constrained")
     scores, weights, values = figure.subplots(1, 3)
     place, chosen = np.arange(len(found["keys"])), found["chosen"]
@@ -35,4 +37,4 @@ def draw(found: dict[str, Any], path: str | Path) -> None:
     for axes in (scores, weights, values):
         axes.set_xticks(place, [f"{k}" for k in found["keys"]])
         axes.set_xlabel("key of the token")
-    figure.savefig(path)
+    save(figure, path)

@@ -8,6 +8,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.files import GENERATOR
 from compiler.artifact.plain_files import fresh_file
 from compiler.language.circuit import Circuit
 from constructions.zoo.entry import Answered, Entry
@@ -74,7 +75,7 @@ def _table(circuit: Circuit, named: list[Variable], sequences: list[Answered]) -
     strings = pyarrow.list_(pyarrow.string())
     fields = [pyarrow.field(name, kind) for name, kind in zip(OF_THE_TEXT, (pyarrow.string(), strings, strings))]
     fields += [_field(variable) for variable in named]
-    return pyarrow.table([*texts, *columns.values()], schema=pyarrow.schema(fields))
+    return pyarrow.table([*texts, *columns.values()], schema=pyarrow.schema(fields, metadata={"generator": GENERATOR}))
 
 
 def _field(variable: Variable) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
@@ -18,10 +19,14 @@ from typer.testing import CliRunner
 from conformance import loader as vectors
 from conformance.cases import cases
 from conformance.junit import junit
+from constructions.automata import page as automata_page
 from constructions.command import outputs
 from constructions.command.cli import app, command_line
+from constructions.experiments import page as experiments_page
 from constructions.experiments.table_files import csv_text, latex_text
 from constructions.pictures.page import save
+from constructions.report.page import filled
+from constructions.token_selection import lemma_page
 
 ROOT = Path(__file__).parents[2]
 INPUTS = {"--weights", "--data", "--file", "--original", "--tokens", "--checkpoint-dir", "--key", "directory", "host"}
@@ -274,6 +279,9 @@ def test_data_of_the_zoo_replace_no_file_that_is_none(name: str, refused, tmp_pa
     path.write_text("mine")
     assert f"{name}.parquet is there already, and no Parquet" in refused("zoo", "data", "toggle-32", "--out", "made")
     assert path.read_text() == "mine" and len([*path.parent.iterdir()]) == 1
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"mine": [1]}), path)
+    assert f"{name}.parquet is there already, and no Parquet" in refused("zoo", "data", "toggle-32", "--out", "made")
     path.unlink()
     for _ in range(2):  # and those of an earlier run are replaced
         done = CliRunner().invoke(app, ["zoo", "data", "toggle-32", "--out", "made", "--train", "4", "--test", "2"])
@@ -297,8 +305,14 @@ WRITTEN = {
     outputs.CSV: csv_text(HEADS, ROWS),
     outputs.LATEX: latex_text("A table", HEADS, ROWS, ["why", "where"]),
     outputs.MARKDOWN: (ROOT / "docs" / "chains.md").read_text("utf-8"),
-    outputs.HTML: (ROOT / "constructions" / "report" / "page.html").read_text("utf-8"),
+    outputs.HTML: filled("page.html", "A title", {}, {}),
     outputs.JUNIT: junit([]),
+}
+OF_OTHERS = {  # of a kind, and of somebody else
+    outputs.LATEX: "\\begin{table}\n\\end{table}\n",
+    outputs.MARKDOWN: "# My notes\n",
+    outputs.HTML: "<!doctype html>\n<meta name='generator' content='me'>",
+    outputs.JUNIT: '<?xml version="1.0"?>\n<testsuites><testsuite name="pytest"></testsuite></testsuites>',
 }
 OTHERS = ['{"rows": 1, "more": 2}', '{\n "rows": [\n  1,\n  2\n ]\n}', "import os\n\nprint(os, 1)\n", "one line"]
 
@@ -310,15 +324,23 @@ def test_a_file_of_one_kind_is_written_again_and_no_other(kind: outputs.Kind, tm
     for text in ("", WRITTEN[kind], f"\ufeff{WRITTEN[kind]}", csv_text(HEADS, []) if kind is outputs.CSV else ""):
         path.write_text(text, "utf-8")
         outputs.path_of_kind(path, "--page", kind)
-    for text in (*(written for other, written in WRITTEN.items() if other is not kind), *OTHERS):
+    for text in (*(written for other, written in WRITTEN.items() if other is not kind), *OTHERS, *OF_OTHERS.values()):
         path.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=f"there is there already, and no {kind.name}: it would be lost"):
             outputs.path_of_kind(path, "--page", kind)
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
-def test_a_picture_takes_the_place_of_a_picture_and_of_nothing_else(ending: str, tmp_path: Path) -> None:
+def test_a_picture_takes_the_place_of_one_of_ours_and_of_nothing_else(ending: str, tmp_path: Path) -> None:
     path, other = tmp_path / f"there.{ending}", tmp_path / "other.png"
+    Figure().savefig(path)
+    with pytest.raises(ValueError, match=rf"there\.{ending} is there already, and no picture of ours"):
+        outputs.picture_path(path, "--plot")
+    large = Figure(figsize=(40, 40))  # whose mark may stand far behind the beginning
+    large.add_subplot().scatter(*np.random.default_rng(0).random((2, 3000)), s=np.arange(3000))
+    save(large, path)
+    assert path.stat().st_size > 1 << 17
+    outputs.picture_path(path, "--plot")
     save(Figure(), path, 50)
     save(Figure(), other, 50)
     outputs.picture_path(path, "--plot")
@@ -327,8 +349,23 @@ def test_a_picture_takes_the_place_of_a_picture_and_of_nothing_else(ending: str,
         outputs.picture_path(path, "--plot")
     for text in (*WRITTEN.values(), *OTHERS):
         path.write_text(text, "utf-8")
-        with pytest.raises(ValueError, match=rf"there\.{ending} is there already, and no picture: it would be lost"):
+        with pytest.raises(ValueError, match=rf"there\.{ending} is there already, and no picture of ours: it would"):
             outputs.picture_path(path, "--plot")
+
+
+def test_titles_of_our_pages_are_those_of_the_pages() -> None:
+    for head in (experiments_page._PAPERS, experiments_page._PROGRAMS, lemma_page.HEAD, automata_page.HEAD):
+        assert outputs.MARKDOWN.is_ours(head.encode())
+
+
+def test_a_csv_of_anybody_is_replaced_with_force_only(refused, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "mine.txt").write_text("precious")
+    said = refused("reproduce", "lemmas", "--csv", "mine.csv")
+    assert said.endswith("no mark says whose table it is: --force replaces it.")
+    assert "mine.txt is there already, and no CSV" in refused("reproduce", "lemmas", "--csv", "mine.txt", "--force")
+    outputs.check_csv(tmp_path / "mine.csv", "--csv", True)
+    assert (tmp_path / "mine.csv").read_text() == "a,b\n1,2\n"
 
 
 @pytest.mark.parametrize(

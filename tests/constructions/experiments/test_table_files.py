@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from compiler.artifact.files import GENERATOR
 from constructions.command.cli import app
 from constructions.experiments.table_files import TableFiles
 from constructions.token_selection import lemma_page, page, rates
@@ -32,7 +33,7 @@ def test_a_record_is_a_row_and_an_outer_key_stands_before_an_inner_one(tmp_path)
     assert first == {"a.b": "1.5", "a.c": "", "d": "x; e=True", "f": ""}
     assert second == {"a.b": "", "a.c": "", "d": "", "f": "x, y"}
     text = (tmp_path / "a.tex").read_text("utf-8")
-    assert text.startswith("% why\n") and r"\caption{Two, and one}" in text and text.count(" & ") == 9
+    assert text.startswith(f"% {GENERATOR}\n% why\n") and r"\caption{Two, and one}" in text and text.count(" & ") == 9
     TableFiles().write_records("nothing is asked for", [{"a": 1}])
 
 
