@@ -58,7 +58,7 @@ def replay(directory: Path, claims: Sequence[Any]) -> Proof:
 def prove(checkpoint: Checkpoint, claims: Sequence[Any]) -> Proof:
     """The same of files that have been read."""
     left = iter(claims)
-    proof = run(checkpoint, Terms(checkpoint.language), lambda place, subjects: next(left, None))
+    proof = run(checkpoint, Terms(checkpoint.language, checkpoint.weights), lambda place, subjects: next(left, None))
     if proof.claims < len(claims):
         raise Refused(f"claim {proof.claims + 1} is used nowhere")
     return proof

@@ -46,6 +46,11 @@ class Checkpoint:
     circuit: dict[str, Any]
     task: object
 
+    @property
+    def weights(self) -> int:
+        """How many numbers the tensors have."""
+        return sum(tensor.size for tensor in self.tensors.values())
+
 
 def read(directory: Path) -> Checkpoint:
     """Unproved, in one sentence, where a file is not what the kernel knows."""

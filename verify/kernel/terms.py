@@ -36,7 +36,11 @@ from verify.kernel.floats import Unproved, exponent
 from verify.kernel.language import Language
 
 Mono = tuple[tuple[int, int], ...]  # (atom, lag) of each factor, sorted
-_MOST_TERMS, _MOST_WORK = 1 << 16, 1 << 33  # of a polynomial; numbers that a proof forms, or what takes as long
+_MOST_TERMS = 1 << 16  # of a polynomial
+_MOST_WORK, _OF_A_WEIGHT = (
+    1 << 31,
+    1 << 5,
+)  # numbers that a proof forms, or what takes as long; and more for each weight
 _OF_A_TERM = 1 << 11  # numbers that take as long as a term of a polynomial, or a polynomial without any
 _OF_A_LETTER, _OF_A_FRACTION = 1 << 2, 1 << 10  # of a function of one; where its numbers are looked at one by one
 _ONE = 0  # the atom that is 1 for every letter: seen k back, it is 0 at the first k positions
@@ -110,9 +114,10 @@ def short(name: str) -> str:
 
 
 class Terms:
-    """The atoms of one proof, each once, and what is proved of the ranges of polynomials."""
+    """The atoms of one proof, each once, and what is proved of the ranges of polynomials. weights: how many numbers the
+    files have, for the limit of what the proof may take."""
 
-    def __init__(self, language: Language):
+    def __init__(self, language: Language, weights: int = 0):
         self.language = language
         self.atoms: list[Atom] = []
         self.named: dict[str, int] = {}  # as claims name them
@@ -120,7 +125,7 @@ class Terms:
         self.ranged: dict[tuple, Ranged] = {}  # by the key of a primitive polynomial
         self.totals: dict[int, Ranged] = {}  # by a sum or count: the range of every partial sum of its terms
         self.equal: dict[int, Same] = {}  # by an atom, which is replaced by the other one
-        self._work = 0
+        self._work, self._most = 0, _MOST_WORK + _OF_A_WEIGHT * weights
         self.kinds: dict[tuple, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}  # what `letters.letter_kinds` has found
         self.classes: dict[tuple, np.ndarray] = {}  # what `letters.letter_classes` has found
         self.bounds: dict[tuple, Fraction] = {}  # of what `rules.total` compares with
@@ -131,8 +136,8 @@ class Terms:
     def spend(self, numbers: int) -> None:
         """Counts what a proof takes: each claim and stream has limits of its own, but there may be many of them."""
         self._work += numbers
-        if self._work > _MOST_WORK:
-            raise Unproved(f"the proof forms more than {_MOST_WORK} numbers")
+        if self._work > self._most:
+            raise Unproved(f"the proof forms more than {self._most} numbers")
 
     def _spend_terms(self, terms: int) -> None:
         self.spend(_OF_A_TERM * (1 + terms))

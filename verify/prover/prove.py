@@ -56,7 +56,7 @@ def search_of(
     """The same of files that have been read: first with few kinds of claims, and with all where these do not do."""
     reasons = []
     for most in dict.fromkeys((first, reach)):
-        terms = Terms(checkpoint.language)
+        terms = Terms(checkpoint.language, checkpoint.weights)
         found = source(terms, most, checkpoint.form)
         if checkpoint.task is not None:
             _, found.machines = read_task(checkpoint.circuit["alphabet"], checkpoint.task)

@@ -182,8 +182,18 @@ def test_all_cases_of_a_proof_are_counted_together(recall, monkeypatch: pytest.M
     for name in ("terms._OF_A_TERM", "terms._OF_A_LETTER", "terms._OF_A_FRACTION", "circuit._OF_A_RAMP"):
         monkeypatch.setattr(f"verify.kernel.{name}", 0)
     monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 100)
+    monkeypatch.setattr("verify.kernel.terms._OF_A_WEIGHT", 0)
     with pytest.raises(Refused, match="the proof forms more than 100 numbers"):
         prove(read(recall), found)
+
+
+def test_a_proof_of_more_weights_may_take_longer(recall, monkeypatch: pytest.MonkeyPatch):
+    found, checkpoint = searched(recall)[1], read(recall)
+    monkeypatch.setattr("verify.kernel.terms._MOST_WORK", 0)
+    with pytest.raises((Unproved, Refused), match=f"the proof forms more than {32 * checkpoint.weights} numbers"):
+        prove(checkpoint, found)
+    monkeypatch.setattr("verify.kernel.terms._OF_A_WEIGHT", 1 << 20)
+    assert prove(checkpoint, found).claims == len(found)
 
 
 def test_a_task_beside_a_language_ends_at_its_steps(monkeypatch: pytest.MonkeyPatch):
