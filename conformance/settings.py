@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,13 +23,16 @@ from torch.utils import _python_dispatch as dispatch
 from conformance.sentences import sentence
 
 _AUTOCAST = ("cpu", "cuda")
-_SIGNALS = [getattr(signal, name) for name in ("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGUSR1") if hasattr(signal, name)]
+_NOT_OURS = {getattr(signal, name, None) for name in ("SIGKILL", "SIGSTOP", "SIGINT")}  # of SIGINT: `interrupt`
+_SIGNALS = sorted(signal.valid_signals() - _NOT_OURS)
+_MAY_COME = {getattr(signal, name, None) for name in ("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGUSR1", "SIGUSR2")}
 
 
 @dataclass(frozen=True)
 class Settings:
     """dtype: the default one. autocast: whether it is on, and its dtype, of each kind of device. functions: modes of
     functions, a default device among them; dispatched: those of dispatch; the innermost last. handlers: of signals.
+    umask: what no new file allows.
     """
 
     dtype: torch.dtype
@@ -36,6 +40,7 @@ class Settings:
     functions: tuple[Any, ...]
     dispatched: tuple[Any, ...]
     handlers: tuple[Any, ...]
+    umask: int
 
 
 @dataclass
@@ -53,7 +58,15 @@ def settings() -> Settings:
         tuple(_get_current_function_mode_stack()),
         tuple(dispatch._get_current_dispatch_mode_stack()),
         tuple(signal.getsignal(number) for number in _SIGNALS),
+        _umask(),
     )
+
+
+def _umask() -> int:
+    """It is read by setting it."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
 
 
 def put(wanted: Settings, now: Settings) -> None:
@@ -75,6 +88,8 @@ def put(wanted: Settings, now: Settings) -> None:
     if wanted.functions != now.functions:
         for mode in wanted.functions:
             _push_mode(mode)
+    if wanted.umask != now.umask:
+        os.umask(wanted.umask)
     _handle(wanted, now)
 
 
@@ -84,13 +99,14 @@ def _handle(wanted: Settings, now: Settings) -> None:
         return
     for number, handler, other in zip(_SIGNALS, wanted.handlers, now.handlers, strict=True):
         if handler != other and handler is not None:
-            signal.signal(number, signal.SIG_IGN if handler == signal.SIG_DFL else handler)
+            comes = number in _MAY_COME and handler == signal.SIG_DFL
+            signal.signal(number, signal.SIG_IGN if comes else handler)
 
 
 @contextmanager
 def of_the_kernel(left: Left) -> Iterator[None]:
     """The settings that a kernel left behind, in the body; behind it those of before."""
-    process, ours = os.getpid(), settings()
+    process, ours, path = os.getpid(), settings(), [*sys.path]
     if left.settings not in (None, ours):
         put(left.settings, ours)
     try:
@@ -104,6 +120,8 @@ def of_the_kernel(left: Left) -> Iterator[None]:
         left.settings = settings()
         if left.settings != ours:
             put(ours, left.settings)
+        if not {*path} <= {*sys.path}:  # what we import later is found; what a kernel has added stays
+            sys.path[:] = [*path, *(each for each in sys.path if each not in path)]
 
 
 def _end_child(process: int, error: BaseException | None = None) -> None:
