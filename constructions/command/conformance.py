@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from conformance.report import Tested
 
 _SHOWN = 8  # wrong cases of one kernel or runtime
+_NEVER = 20  # things that were in no case
 _REASONS = 3  # why no case of a kernel was run
 
 
@@ -125,21 +127,47 @@ def conformance(
                     tested.append(try_runtime(found.models, made))
                 elif found.models is not None:
                     tested.append(_shared(found.models.name, runtime or "", full, model or (), where))
+    report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
+    if out is not None:
+        report |= {"out": str(out), "vectors": vectors, "models": models}
+    with _said_of("the report cannot be printed") as printed:
+        if as_json:
+            told(strict_json(report | {"tested": [each.to_json() for each in tested]}))
+        else:
+            if out is not None:
+                where_they_are = f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}"
+                console.print(where_they_are, soft_wrap=True)
+            _show(tested, version)
+        sys.stdout.flush()
+    with _said_of(f"--junit {junit} cannot be written") as written:
         if junit is not None:
             from conformance.junit import junit as document
 
             write_whole(junit, document(tested))
-    report = {"runtime": runtime, "version": version, "good": all(t.good for t in tested)}
-    if out is not None:
-        report |= {"out": str(out), "vectors": vectors, "models": models}
-    if as_json:
-        told(strict_json(report | {"tested": [each.to_json() for each in tested]}))
-    else:
-        if out is not None:
-            console.print(f"{vectors} cases in {out / 'vectors'}, {models} models in {out / 'models'}", soft_wrap=True)
-        _show(tested, version)
     if not report["good"]:
         raise typer.Exit(1)
+    if printed or written:
+        raise typer.Exit(2)
+
+
+@contextmanager
+def _said_of(what: str) -> Iterator[list[str]]:
+    """Holds a sentence where a report could not be given, which is said: the verdict stands, and so does its code."""
+    failed: list[str] = []
+    try:
+        yield failed
+    except (OSError, ValueError) as error:
+        failed.append(f"{what}: {getattr(error, 'strerror', None) or error}")
+        with suppress(OSError):
+            os.write(2, f"{failed[0]}\n".encode(errors="replace"))
+        if what.startswith("the report"):
+            _leave_stdout()
+
+
+def _leave_stdout() -> None:
+    """What it holds still comes to nothing: Python would fail on it once more where the process ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _no_verdict() -> int:
@@ -235,8 +263,8 @@ def _check_run(kernel: str, exact: Tested) -> None:
     if sum(count for _, count in reasons) == len(exact.findings):
         why = "; ".join(f"{count} as {reason}" for reason, count in reasons[:_REASONS])
         raise ValueError(
-            f"--kernel {kernel} was run on none of {len(exact.findings)} cases ({why}): give it the arguments that it "
-            "lacks, or wrap it in a function that has them."
+            f"--kernel {kernel} was run on none of {len(exact.findings)} cases ({why}), nor on one of usual sizes with "
+            "an option or all of them: wrap it in a function of the arguments and sizes that are asked for."
         )
 
 
@@ -300,7 +328,8 @@ def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
     wrong = [finding for finding in tested.findings if finding.status == "failed"]
     for finding in wrong[:_SHOWN]:
         place = "" if finding.position is None else f"position {finding.position}, {finding.near or 'at no border'}: "
-        yield f"{finding.stage}: {finding.case}: {place}{finding.says}"
+        of = f"{finding.op}: " if tested.several else ""
+        yield f"{finding.stage}: {of}{finding.case}: {place}{finding.says}"
         if finding.entries:
             yield f"    {finding.entries}"
         if tested.kind == "models":  # where each mode is a case of its own
@@ -312,7 +341,8 @@ def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
     failed = tested.failed_to_run()
     for says, where in failed[:_SHOWN]:
         cases = f"{len(where)} case{'s' * (len(where) > 1)}"
-        yield f"failed to run in {cases}, first in {where[0].stage}: {where[0].case}: {says}"
+        of = f"{where[0].op}: " if tested.several else ""
+        yield f"failed to run in {cases}, first in {where[0].stage}: {of}{where[0].case}: {says}"
     if len(failed) > _SHOWN:
         yield f"… and {len(failed) - _SHOWN} other messages; --json has all"
 
@@ -346,8 +376,13 @@ def _verdict(tested: Sequence[Tested]) -> str:
         return f"{failed}; {f'right: all {run:,} cases that were run' if run else 'no other was run'}{skipped}"
     if untried := [each.name for each in tested if not each.good]:
         return f"nothing was run of {', '.join(untried)}{skipped}"
-    never = "; ".join(f"{each.name} ran no case with: {', '.join(each.never)}" for each in tested if each.never)
+    never = "; ".join(f"{each.name} ran no case with: {_few(each.never)}" for each in tested if each.never)
     return f"right: all {run:,} cases that were run{skipped}{never and '; but '}{never}"
+
+
+def _few(words: Sequence[str]) -> str:
+    more = f", and {len(words) - _NEVER} more, which --json has" if len(words) > _NEVER else ""
+    return ", ".join(words[:_NEVER]) + more
 
 
 def _faults(where: Where, as_json: bool) -> None:
