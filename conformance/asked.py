@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.cases.crossed import DTYPES, Option, options_of, varied
-from conformance.cases.fitted import Size, plain, size_of, usual
+from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
+from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
 from conformance.features import OF_ARGUMENTS, features
 from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, Kernel
 from conformance.loader import Case
@@ -52,7 +52,7 @@ def takes(kernel: Kernel, op: str, option: Option) -> bool:
         return _takes_start(kernel, op, value)
     if name == "groups":
         return kernel.op != "channel step" and (op != "norm" or "group_size" in kernel.accepts)
-    if name == "limit" and kernel.is_step:
+    if kernel.is_step and (name == "limit" or option == ("start", "pieces")):
         return False
     return name in _NO_ARGUMENTS or bool({name, *_ARGUMENTS.get(name, ())} & kernel.accepts)
 
@@ -120,12 +120,33 @@ def _in_words(option: Option) -> str:
     return said.get(name) or _WORDS.get(option, "")
 
 
+_STARTS = {"state": "an initial state", "state and documents": "documents after a state"}
+
+
+def as_words(op: str, some: Collection[Option]) -> str:
+    """Options together in words; "" for one alone that `never_asked` tells."""
+    if len(some) == 1 and _in_words(next(iter(some))):
+        return ""
+    return " with ".join(sorted(_named(op, option) for option in some))
+
+
+def _named(op: str, option: Option) -> str:
+    name, value = option
+    if name == "start" and option not in _FIRST:
+        return _STARTS.get(value, str(value))
+    if name == "last state":
+        return name if value else f"no {name}"
+    if name == "limit" and value:
+        return f"limits of Δ {value}"
+    return _in_words(option) or (f"the gate {value} the norm" if name == "gate" else f"{name} {value}")
+
+
 def fitting(kernel: Kernel, op: str, ran: Sequence[Case], runs: Runs) -> Size | None:
     """A size at which a kernel runs: of a case that it ran, or one that it is tried on."""
     sizes = {size_of(case): case.expected["y"].numel() for case in ran if case.op == op}
     longer = {size: numbers for size, numbers in sizes.items() if size[1] > 1}
     if longer:
-        return min(longer, key=lambda size: (not 16 <= size[1] <= 256, longer[size]))
+        return min(longer, key=lambda size: (not 16 <= size[1] <= 256, not _has_groups(size), longer[size]))
     return tried(kernel, op, runs)
 
 
@@ -133,6 +154,30 @@ def tried(kernel: Kernel, op: str, runs: Runs) -> Size | None:
     """The first usual size at which a kernel runs in some dtype without options."""
     sizes = (size for size in usual(op, kernel.is_step))
     return next((size for size in sizes if any(runs(plain(op, size, dtype=dtype)) for dtype in DTYPES)), None)
+
+
+def _has_groups(size: Size) -> bool:
+    """Whether heads or channels can have two groups."""
+    return (size[0] if isinstance(size[0], int) else size[0][0]) % 2 == 0
+
+
+def tried_with_options(
+    kernel: Kernel, op: str, factors: Mapping[str, Sequence[Any]], runs: Runs
+) -> tuple[Size | None, dict[str, Any]]:
+    """The first usual size at which a kernel runs with some options, and these; where it runs with none nowhere."""
+    for size in usual(op, kernel.is_step):
+        for levels in _with_some(factors):
+            if runs(ordinary_of(op, size, levels)[0]):
+                return size, {name: option_of(name, value)[1] for name, value in levels.items()}
+    return None, {}
+
+
+def _with_some(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """One option, then all of them, but one row and one beginning; in every dtype."""
+    several = {name: values[-1] for name, values in factors.items() if len(values) > 1 and name not in _NO_ARGUMENTS}
+    together = {name: value for name, value in several.items() if name != "start"}
+    for levels in (*({name: value} for name, value in several.items()), together):
+        yield from ({**levels, "dtype": dtype} for dtype in factors["dtype"])
 
 
 def with_documents(op: str, size: Size) -> Case:

@@ -9,14 +9,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from conformance.asked import Runs, fitting, not_run, takes, with_documents
+from conformance.asked import Runs, fitting, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.borders import CHUNKS_OF
-from conformance.cases.crossed import LENGTHS, STEPS, options_of, varied
+from conformance.cases.crossed import LENGTHS, STEPS, firsts, options_of, varied
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
-from conformance.cases.fitted import fitted_cases, plain
+from conformance.cases.fitted import plain
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -27,6 +27,7 @@ from conformance.keywords import looked_into
 from conformance.loader import Case, ends_of_documents
 from conformance.sentences import sentence
 from conformance.stages import STAGES
+from conformance.together import asked_together
 
 Status = Literal["passed", "failed", "failed to run", "skipped"]
 
@@ -37,7 +38,8 @@ class Finding:
 
     position: the first wrong position, None where none or where the last state alone is wrong; near: that position
     against known borders; wrong, of: how many entries; entries: which they are; asks: what the case asks for that no
-    earlier one does; cause: the known mistake that gives all that was seen, "" where there is none.
+    earlier one does; cause: the known mistake that gives all that was seen, "" where there is none; op: the operation
+    whose case it is, "" of a model.
     """
 
     stage: str
@@ -51,6 +53,7 @@ class Finding:
     of: int = 0
     entries: str = ""
     asks: str = ""
+    op: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -58,11 +61,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Ran:
-    """A case that was run; results: what came back, where it was compared."""
+    """A case that was run; results: what came back, where it was compared; lacks: whether it was not run because the
+    kernel has no argument for something.
+    """
 
     case: Case
     finding: Finding
     results: Mapping[str, Tensor] | None = None
+    lacks: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Why:
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
-    kernel, *both = forms(looked_into(kernel))
+    kernel, *both = forms(sided(looked_into(kernel)))
     found: list[Ran] = []
     basic = [case for op in kernel.operations() for case in cases(op, full)]
     for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
@@ -92,14 +98,15 @@ def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     for op in kernel.operations():
         of_op = [each for each in found if each.case.op == op]
         lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
+        lacking |= {("start", "pieces")} if kernel.is_step else set()
         lengths = STEPS if kernel.is_step else LENGTHS
         for crossing in CROSSINGS:
             for case in crossing(op, lacking, lengths):
                 for ran in _run(kernel, case, bool(both)):
                     found.append(ran)
                     yield ran
-        for case in _fitted(kernel, op, [each.case for each in found if each.finding.status in _RAN]):
-            yield from _run(kernel, case, bool(both))
+        of_op = [each for each in found if each.case.op == op]
+        yield from asked_together(kernel, op, of_op, lambda case: _run(kernel, case, bool(both)))
 
 
 def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
@@ -117,15 +124,6 @@ def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[t
 
 
 _RAN = ("passed", "failed")
-
-
-def _fitted(kernel: Kernel, op: str, ran: Sequence[Case]) -> tuple[Case, ...]:
-    """Options at a size that a kernel takes, where it has arguments for some that no case asked it for."""
-    if not not_run(kernel, op, ran):
-        return ()
-    size = fitting(kernel, op, ran, _runs(kernel))
-    refused = frozenset(option for option in varied(op) if not takes(kernel, op, option))
-    return fitted_cases(op, size, refused) if size else ()
 
 
 def _runs(kernel: Kernel) -> Runs:
@@ -162,6 +160,20 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
     return (min(tried, key=lambda form: _how_wrong(tried[form])),)
 
 
+def sided(kernel: Kernel) -> Kernel:
+    """With the side of a norm on which it has its gate, where it has no argument for that: the one of which it is
+    right, or else the nearer.
+    """
+    if kernel.op != "norm" or "norm_before_gate" in kernel.accepts or "z" not in kernel.accepts:
+        return kernel
+    asked = {each: next(case for case in cases("norm") if case.name == f"gate {each}") for each in ("before", "after")}
+    if all(judged(kernel, case).status not in _RAN for case in asked.values()) and kernel.keywords == "none":
+        size = size_tried(kernel, "norm", _runs(kernel))
+        asked = {each: plain("norm", size, z=True, gate=each) for each in asked} if size else asked
+    tried = {each: judged(replace(kernel, gate_after=each == "after"), case) for each, case in asked.items()}
+    return replace(kernel, gate_after=min(tried, key=lambda each: _how_wrong(tried[each])) == "after")
+
+
 def _how_wrong(finding: Finding) -> tuple[int, int]:
     """Right comes before what can be compared, that before what cannot, and all of it before what did not run."""
     if finding.status == "failed":
@@ -170,10 +182,15 @@ def _how_wrong(finding: Finding) -> tuple[int, int]:
 
 
 def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
-    """The options of an operation that a kernel does not take: cases with them there are, and none could be run."""
-    with_option = {option: [r.finding.status for r in found if option in options_of(r.case)] for option in varied(op)}
-    none = {"failed to run", "skipped"}
-    return frozenset(option for option, statuses in with_option.items() if statuses and none.issuperset(statuses))
+    """The options of an operation that a kernel does not take: cases with them there are, and none could be run. Of
+    what most kernels take, such as float32, only where some could with another option in its place.
+    """
+    having = [(options_of(each.case), each.finding.status in _RAN) for each in found]
+    asked = {option for options, _ in having for option in options}
+    ran = {option for options, runs in having if runs for option in options}
+    others = {name for name, value in ran if (name, value) not in {*firsts(op)}}
+    first = [option for option in firsts(op) if option[0] in others]
+    return frozenset(option for option in (*varied(op), *first) if option in asked - ran)
 
 
 def judge(kernel: Kernel, cases: Iterable[Case]) -> list[Finding]:
@@ -212,11 +229,12 @@ def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
 def run(kernel: Kernel, case: Case) -> Ran:
     """One case on a kernel."""
     case = of_each_document(case) if kernel.states == "each" and kernel.offsets_alone else case
-    finding = Finding(case.stage, case.name, "failed", asks=case.asks)
+    case = whole(case) if kernel.is_step else case
+    finding = Finding(case.stage, case.name, "failed", asks=case.asks, op=case.op)
     try:
         results = kernel.run(case)
     except Lacks as lack:
-        return Ran(case, replace(finding, status="skipped", says=str(lack)))
+        return Ran(case, replace(finding, status="skipped", says=str(lack)), lacks=True)
     except NotImplementedError as error:
         return Ran(case, replace(finding, status="skipped", says=sentence(error)))
     except Misbehaved as error:
@@ -241,6 +259,15 @@ def run(kernel: Kernel, case: Case) -> Ran:
     where = near(case, position, row, _unknown_borders(kernel, case))
     finding = replace(finding, says=says, position=position, near="" if "document_states" in says else where)
     return Ran(case, replace(finding, entries=described(case, wrong, results)), results)
+
+
+def whole(case: Case) -> Case:
+    """Of a step, which knows no pieces: the same positions one after the other."""
+    if "cuts" not in case.options:
+        return case
+    options = {name: value for name, value in case.options.items() if name != "cuts"}
+    borders = {what: places for what, places in case.borders.items() if what != "cut"}
+    return replace(case, options=options, borders=borders, asks="a state handed from position to position")
 
 
 def _first(case: Case, wrong: dict[str, Tensor], results: dict[str, Tensor]) -> tuple[tuple[int, int | None], str]:

@@ -43,7 +43,8 @@ def _document(root: ET.Element) -> str:
 
 
 def _case(suite: ET.Element, tested: Tested, finding: Finding) -> None:
-    where = _text(f"{tested.name}.{tested.kind}.{finding.stage}")
+    stage = f"{finding.op}.{finding.stage}" if tested.several else finding.stage
+    where = _text(f"{tested.name}.{tested.kind}.{stage}")
     case = ET.SubElement(suite, "testcase", classname=where, name=_text(finding.case))
     said = {"failed": "failure", "failed to run": "error", "skipped": "skipped"}.get(finding.status)
     if said is not None:

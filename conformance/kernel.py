@@ -92,6 +92,7 @@ class Kernel:
         alone, a case of the scan is one of heads whose channels have steps and decays of their own.
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
     device: where the operands are put; results are brought back.
+    gate_after: whether its gate is behind the norm, where it has no argument for that: `conformance.judge.sided` asks.
     keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
     defaults: what its signature has for arguments that are left out.
     earlier: the operands of the call before, which a later call may not write to either.
@@ -106,6 +107,7 @@ class Kernel:
     accepts: frozenset[str]
     device: str = "cpu"
     states: Literal["one", "each"] = "one"
+    gate_after: bool = False
     keywords: Literal["none", "unknown", "any"] = "none"
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
@@ -147,6 +149,8 @@ class Kernel:
         options = case.arguments
         if self.op == "norm" and options["group_size"] == inputs["x"].shape[-1] and self._leaves_out_group_size(case):
             del options["group_size"]  # one group, as where none is named
+        if self.op == "norm" and "norm_before_gate" not in self.accepts:
+            self._check_side(inputs, options)
         # A limit, a document or a size is not to be left out in silence; a default may be.
         self._check_accepted({*inputs, *(key for key, value in options.items() if value not in (None, False))})
         known = {name: value for name, value in options.items() if name in self.accepts or self.keywords == "any"}
@@ -167,6 +171,17 @@ class Kernel:
         # What was asked for and did not come is wrong, and not left out: None is no tensor.
         asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
         return dict.fromkeys(asked_for) | given_back
+
+    def _check_side(self, inputs: Mapping[str, Tensor], options: dict[str, Any]) -> None:
+        """A norm that is not told on which side of it the gate stands: it is run on the cases of the one that it
+        computes, and on all without a gate.
+        """
+        if self.keywords == "any" and not self.gate_after:
+            return
+        if "z" in inputs and options["norm_before_gate"] != self.gate_after:
+            side = "behind" if self.gate_after else "before"
+            raise Lacks(f"it takes no norm_before_gate, and its gate is judged as one {side} the norm")
+        del options["norm_before_gate"]
 
     def _leaves_out_group_size(self, case: Case) -> bool:
         """Always where it has no argument for it, and in half of the cases where None is what it has by default."""
@@ -424,7 +439,7 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
 
     Raises ValueError where they are those of no operation, or leave open which it is.
     """
-    parameters = inspect.signature(function).parameters
+    parameters = signature(function).parameters
     name = name or getattr(function, "__name__", "kernel")
     accepts = frozenset(parameters)
     by_place = [each for each in parameters.values() if each.kind is each.POSITIONAL_ONLY]
@@ -436,6 +451,11 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     defaults = {each.name: each.default for each in parameters.values() if each.default is not each.empty}
     return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none", defaults=defaults)
+
+
+def signature(function: Callable[..., Any]) -> inspect.Signature:
+    """That of a function; of a module, which takes any arguments and hands them on, that of its forward."""
+    return inspect.signature(function.forward if isinstance(function, torch.nn.Module) else function)
 
 
 _STATES = {"state", "states", "ssm_state", "conv_state", "h", "h0", "hidden", "s", "S", "cache", "prev", "out_state"}
@@ -533,7 +553,7 @@ def kernel_named(path: str, op: str | None = None, device: str = "cpu") -> Kerne
         why = str(getattr(error, "strerror", None) or error).splitlines()
         raise ValueError(f"--kernel {path!r} cannot be imported: {why[0] if why else type(error).__name__}.") from error
     try:
-        inspect.signature(function)
+        signature(function)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"--kernel {path!r} is of type {type(function).__name__}, and a function whose arguments have names is "

@@ -14,7 +14,7 @@ from conformance.asked import never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
-from conformance.judge import Finding, Status, Why, run, trial, verdict, why, with_cause
+from conformance.judge import Finding, Status, Why, run, sided, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.keywords import looked_into
 from conformance.loader import Case, save
@@ -23,6 +23,7 @@ from conformance.models.judge import judge_model
 from conformance.models.modes import MODE_STAGES
 from conformance.models.runtime import Runtime
 from conformance.stages import STAGES
+from conformance.together import never_met
 
 Heard = Callable[[str], None]
 UNHEARD: Heard = lambda what: None
@@ -64,6 +65,11 @@ class Tested:
         return [(where[0].says, where) for _, where in often]
 
     @property
+    def several(self) -> bool:
+        """Whether its cases are those of more than one operation: a step is run on those of both scans."""
+        return len({finding.op for finding in self.findings}) > 1
+
+    @property
     def good(self) -> bool:
         """Nothing is wrong, all that it takes was run, and something was.
 
@@ -92,13 +98,14 @@ class Tested:
 
 def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     """A kernel on the exact cases, then on random ones; what is said of why it is wrong is said of all of them."""
-    kernel = looked_into(kernel)
+    kernel = sided(looked_into(kernel))
     exact = list(trial(kernel, full))
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
     there = [each.case for each in (*exact, *random)]
     ran = [each.case for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
-    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never_asked(kernel, there, ran))
+    never = (*never_asked(kernel, there, ran), *never_met(kernel, [*exact, *random]))
+    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never)
     yield Tested(kernel.name, "random", with_cause(random, known), known)
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from conformance.cases import delta
-from conformance.cases.covering import covering
+from conformance.cases.covering import Allowed, covering
 from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
 from conformance.cases.finer import finer
@@ -104,21 +104,36 @@ def equal_rows(
 
 def rows_without(factors: Factors, without: frozenset[Option], strength: int = STRENGTH) -> list[dict[str, Any]]:
     """Rows in which any so many of the factors meet, without values that a kernel does not take."""
-    kept = {name: [v for v in values if _option(name, v) not in without] for name, values in factors.items()}
+    kept: Factors = {name: [v for v in values if option_of(name, v) not in without] for name, values in factors.items()}
     if "chunk" in kept and not kept["chunk"]:  # at a size that it takes
         kept["chunk"] = [size for size in CHUNK_SIZES if ("chunk", size) not in without][:1] or [*factors["chunk"]]
-    return covering(kept, strength, _divides) if kept else []
+    op = {"op": "conv"} if "activation" in kept else {}
+    allowed = lambda levels: meets({**levels, **op})
+    kept = {name: [v for v in values if _stands(name, v, kept, allowed)] for name, values in kept.items()}
+    return covering(kept, strength, allowed) if kept and all(kept.values()) else []
 
 
-def _divides(levels: Mapping[str, Any]) -> bool:
-    """Whether there are as many heads as groups at least: one head has one group."""
+def _stands(name: str, value: Any, factors: Factors, allowed: Allowed) -> bool:
+    """Whether every other factor has a value that may stand beside this one."""
+    others = ((other, values) for other, values in factors.items() if other != name)
+    return all(any(allowed({name: value, other: each}) for each in values) for other, values in others)
+
+
+def meets(levels: Mapping[str, Any]) -> bool:
+    """Whether there are as many heads as groups at least: one head has one group. Of a convolution no last state is
+    asked for beside documents: its window may hold inputs of the document before, or none of them.
+    """
     sizes = levels.get("sizes")
+    if levels.get("op") == "conv" and levels.get("start") == "documents" and levels.get("last state"):
+        return False
     return not isinstance(sizes, tuple) or levels.get("groups", 1) == 1 or sizes[0] > 1
 
 
-def _option(name: str, value: Any) -> Option:
+def option_of(name: str, value: Any) -> Option:
     """What `options_of` says of a value: several groups or rows are one option."""
-    return name, min(2, value) if name in ("groups", "batch") else value
+    if name in ("groups", "batch"):
+        return name, min(2, value)
+    return name, False if value == "no" else value
 
 
 def factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
@@ -335,6 +350,12 @@ def varied(op: str) -> Iterator[Option]:
     for name, values in factors_of(op).items():
         if name not in ("length", "chunk", "last state", "sizes", "spread"):
             yield from ((name, value) for value in values[1:])
+
+
+def firsts(op: str) -> Iterator[Option]:
+    """The first value of each of these factors, which most kernels take."""
+    varying = {name for name, _ in varied(op)}
+    yield from (option_of(name, values[0]) for name, values in factors_of(op).items() if name in varying)
 
 
 def options_of(case: Case) -> frozenset[Option]:

@@ -66,9 +66,30 @@ def size_of(case: Case) -> Size:
 
 def plain(op: str, size: Size, **levels: Any) -> Case:
     """Ordinary numbers of a size, without options but these levels of the factors."""
-    factors = _factors(op, size) | {name: [value] for name, value in levels.items()}
-    row = {name: values[0] for name, values in factors.items()}
-    return _called(rendered(op, row)[0])
+    return ordinary_of(op, size, levels)[0]
+
+
+def ordinary_of(op: str, size: Size, levels: Mapping[str, Any]) -> list[Case]:
+    """The same, and beside narrow operands the strict one."""
+    return [_called(case) for case in rendered(op, _row(op, size, levels))]
+
+
+def exact_of(op: str, size: Size, levels: Mapping[str, Any]) -> list[Case]:
+    """Exact operands of a size, with these levels of the factors; none where the results are not exact: the delta rule
+    divides by the root of the places of a key.
+    """
+    return [_called(case) for case in _exact(op, _row(op, size, levels))]
+
+
+def _row(op: str, size: Size, levels: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[0] for name, values in _factors(op, size).items()} | dict(levels)
+
+
+def _exact(op: str, row: Mapping[str, Any]) -> list[Case]:
+    try:
+        return [render(op, row)]
+    except Inexact:
+        return []
 
 
 @cache
@@ -76,12 +97,7 @@ def fitted_cases(op: str, size: Size, without: frozenset[Option] = frozenset()) 
     """Options crossed at a size, with exact and with ordinary numbers; without: options not to be taken."""
     found: dict[str, Case] = {}
     for row in finer(op, _rows(op, size, without), one_size=True):
-        try:
-            made = [render(op, row)]
-        except Inexact:  # the delta rule divides by the root of the places of a key
-            made = []
-        made += rendered(op, row)
-        found |= {case.name: case for case in map(_called, made)}
+        found |= {case.name: case for case in map(_called, [*_exact(op, row), *rendered(op, row)])}
     return tuple(found.values())
 
 
