@@ -11,6 +11,7 @@ import pytest
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, constant, readout_integer
 from compiler.language.data import language_to_data, to_data
+from constructions.registry import CONSTRUCTIONS
 from tests.verify.checker.small_case import Case
 from tests.verify.checker.test_configs import _config
 from tests.verify.checker.test_reached import X, _asked, _circuit, _data
@@ -20,8 +21,9 @@ from verify.checker.formats import Rejected
 from verify.checker.tasks import letters, reached
 from verify.checker.tasks.letters import Situation, Work
 from verify.checker.tasks.names import Names
+from verify.checker.tasks.paths import prove_paths
 from verify.checker.tasks.reached import prove_reached
-from verify.checker.tasks.task import Answers, prove_task
+from verify.checker.tasks.task import Answers, prove_task, read_task
 from verify.checker.text import check_text
 from verify.checker.values.effort import limited
 from verify.checker.values.language import parse
@@ -90,6 +92,23 @@ def test_each_number_of_a_delay_is_an_operation(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(Rejected, match="too many situations"):
         prove_reached(*_asked(far, AFTER_A))
     assert time.process_time() - began < 5
+
+
+def test_a_language_that_grows_beside_a_small_circuit_takes_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Selective copying in a web of 2,000 edges took 13 seconds to be none; here it may take an eighth of that."""
+    made = CONSTRUCTIONS["selective-copy"](n=2, vocab=2)
+    circuit = json.loads(json.dumps(to_data(made.circuit())))
+    states = [f"s{i}" for i in range(100)]
+    ends = [(i, (i * 7 + j) % 100) for i in range(100) for j in range(20)]
+    tokens = [[0, len(made.circuit().language.alphabet.tokens) - 1]]
+    edges = [{"from": states[i], "to": states[j], "tokens": tokens, "distinct": False} for i, j in ends]
+    language = {"tokens": tokens[0][1] + 1, "start": "s0", "edges": edges}
+    monkeypatch.setattr(letters, "MOST_WORK", letters.MOST_WORK >> 3)
+    stated = read_task(made.asks(), list(made.circuit().language.alphabet.tokens))
+    began = time.process_time()
+    with pytest.raises(Rejected, match="too many situations"):
+        prove_paths(parse({"language": language, "length": 20}), circuit, stated.task.machine)
+    assert time.process_time() - began < 10 / 8
 
 
 # What is seen back ---------------------------------------------------------------------------------------------------

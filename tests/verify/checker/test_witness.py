@@ -266,6 +266,18 @@ def test_a_search_stops_among_the_places_of_one_letter(monkeypatch):
     assert search.steps < 300
 
 
+def test_a_step_past_letters_that_are_used_up_counts_each_of_them() -> None:
+    """All that was taken is looked at again: a web of 900 distinct edges took 34 seconds to be none."""
+    states = [f"s{i}" for i in range(30)]
+    edges = [{"from": s, "to": t, "tokens": [[0, 3]], "distinct": True} for s in states for t in states]
+    search = Search(parse({"language": {"tokens": 4, "start": "s0", "edges": edges}, "length": None}))
+    question = Question({0: "asks for it"}, [Ask(search, "abcd").pattern(*[None] * 60)])
+    began = time.process_time()
+    with pytest.raises(Rejected, match="steps finds no sequence that asks for it"):
+        check_asked(search, [question], lambda letters: [0] * len(letters))
+    assert time.process_time() - began < 10
+
+
 @pytest.mark.parametrize("n", [2, 65537, 300_000])
 def test_a_position_far_away_is_reached_in_a_sequence_of_that_length(n):
     """The task's own definition answers it there."""
@@ -289,7 +301,7 @@ def test_large_vocabularies_are_soon_searched(write):
     letters = list(circuit.language.alphabet.tokens)
     stated, search, start = read_task(made.asks(), letters), Search(language), time.process_time()
     check_asked(search, stated.task.questions(Ask(search, letters)), stated.task.answers)
-    assert search.steps < 100 and time.process_time() - start < 2
+    assert search.steps < 200 and time.process_time() - start < 2
 
 
 def test_letters_alike_are_one_class_and_others_are_not():

@@ -129,9 +129,7 @@ def _levels(language: Language, machine: Machine, task: Asking) -> Iterator[list
 def _steps(language: Language, path: _Path, task: Asking) -> Iterator[tuple[_Path, Known, int]]:
     """The path with one more open letter of one kind, what the task then knows, and that letter."""
     now = 1 + max(path.situation.choices, default=-1)
-    for number, edge in enumerate(language.edges):
-        if edge.source != path.state:
-            continue
+    for number, edge in language.leaving.get(path.state, ()):
         ids = np.flatnonzero(edge.letters)
         for kind in np.unique(task.kinds[ids]).tolist():
             own = ids[task.kinds[ids] == kind]

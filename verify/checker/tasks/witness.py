@@ -184,7 +184,7 @@ class Search:
             following = []
             for node in here:
                 for edge, kind, after in classes.steps(node):
-                    self.steps += 1
+                    self.steps += 1 + len(after[2])  # each letter taken of a distinct edge is looked at again
                     if after not in came:
                         came[after] = None if node is begin else node, edge, kind
                         following.append(after)

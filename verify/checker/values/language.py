@@ -50,6 +50,14 @@ class Language:
         return Graph(len(states), place[self.start], ends, list(kinds.values()), kind, repeats, self.length)
 
     @cached_property
+    def leaving(self) -> dict[str, list[tuple[int, Edge]]]:
+        """The edges from each state, with their places in `edges`."""
+        found: dict[str, list[tuple[int, Edge]]] = {}
+        for number, edge in enumerate(self.edges):
+            found.setdefault(edge.source, []).append((number, edge))
+        return found
+
+    @cached_property
     def used(self) -> np.ndarray:
         """The letters that a sequence can hold, as ids."""
         return np.flatnonzero(np.any([np.zeros(self.tokens, dtype=bool), *(e.letters for e in self.edges)], axis=0))
