@@ -13,15 +13,24 @@ from constructions.truths.truth import Finding, Kind, Truth
 from verify.copy_bound import CopyReport, copy_report
 
 
-def copied(decays: tuple[float, ...], scores: tuple[float, ...], pos: int, delta: float, window: int) -> CopyReport:
-    """Theorem 1 at the last position, for one sequence with Δ = 1 and M = 1.
+def copied(
+    decays: tuple[float, ...],
+    scores: tuple[float, ...],
+    pos: int,
+    delta: float,
+    window: int,
+    least: float | None = None,
+) -> CopyReport:
+    """Theorem 1 at the last position, for one sequence with M = 1.
 
+    Δ_j = ln a_j/ln a, so that a_j = exp(Δ_j·ln a) as in (1): a is `least`, or the least decay, and has the step 1.
     x_j is (−1, e_j) before pos(i) and (1, e_j) from there on, so that b_j = W_b x_j = e_j; ρ = c·b_pos(i).
     """
     length = len(decays)
     signs = np.where(np.arange(1, length + 1) < pos, -1.0, 1.0)
     x = np.column_stack([signs, np.eye(length)])[None]
-    sequence = (np.array([decays]), x[:, :, 1:], np.array([scores]), x, np.ones_like(x))
+    steps = np.log(decays) / np.log(min(decays) if least is None else least)
+    sequence = (np.array([decays]), x[:, :, 1:], np.array([scores]), x, steps[None, :, None] * np.ones_like(x))
     return copy_report(*sequence, np.array([pos]), scores[pos - 1], delta, window)
 
 
@@ -38,7 +47,8 @@ def copy_index(
     """
     length = len(decays)
     seen = [0.0] * (length - 1) + [mismatch]
-    reports = [copied(decays[:i], ((seen[i - 1],) * (i - 1)) + (rho,), i, delta, 1) for i in range(1, length + 1)]
+    scores = [((seen[i - 1],) * (i - 1)) + (rho,) for i in range(1, length + 1)]
+    reports = [copied(decays[:i], scores[i - 1], i, delta, 1, min(decays)) for i in range(1, length + 1)]
     met, promised = all(report.holds[0] for report in reports), max(float(report.paper[0]) for report in reports)
     error = float(reports[-1].error[0])
     corrected = float((reports[-1].theorem if included else reports[-1].paper)[0])
@@ -238,8 +248,9 @@ TRUTHS = (
         "‖y_i − o_i‖ ≤ ε if ρ ≥ (1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(a_max/(1 − a_max) + …), where a_max is the maximum "
         "of a_j over 1 ≤ j < pos(i).",
         "By (14) the weight of each earlier token holds a_pos(i), which that maximum leaves out; a_1, which it takes "
-        "in, no weight holds. M‖Δ‖ = 1, L = 1 and pos(i) = i (a quotient with nothing in its range is 0); x_j = (±1, "
-        "e_j), so that b_j = W_b x_j can be e_j; the last position reads the earlier ones by less than δ.",
+        "in, no weight holds. L = 1 and pos(i) = i (a quotient with nothing in its range is 0); x_j = (±1, e_j), so "
+        "that b_j = W_b x_j can be e_j; Δ_j is ln a_j over the least of them, so that one a gives every ã_j = exp(Δ_j "
+        "a), and M‖Δ‖ = 1; the last position reads the earlier ones by less than δ.",
         "The maximum over 2 ≤ j ≤ pos(i) gives a bound.",
         copy_index,
     ),
@@ -304,7 +315,7 @@ TRUTHS = (
         "needed-entries",
         Kind.UNSAID,
         FREE_LUNCH,
-        "Theorem 3 and Assumption 2",
+        "Text below Theorem 3, and Table 1",
         "Theorem 3 names Assumption 2, by which |D_i| ≤ N_s, |V_dp(i)| ≤ N_dp and |A(n)| ≤ N_A; the text below it and "
         "Table 1 say “any DP problem”.",
         "Assumption 2 leaves out the longest increasing subsequence as it is usually written, whose entries and whose "
