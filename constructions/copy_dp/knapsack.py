@@ -1,8 +1,8 @@
 """The 0/1 knapsack: rows of best values, one for each item.
 
-Statement. Theorem 3, with a table of n·(C + 1) entries.
+Statement. After Theorem 3, with a table of n·(C + 1) entries.
 
-Conditions that the paper leaves unsaid. It lies outside of Assumption 2 as it is usually written: entry (i, c) needs
+Beyond its Assumption 2, as the problem is usually written: entry (i, c) needs
 entry (i − 1, c − w), and w is data. It compiles because a query may depend on data. The row above is kept in place, one
 latch for each column, which is right only because rows are written from the full capacity downwards: then c − w still
 holds the row above. Upwards it would hold the present row, and items would be taken twice.
@@ -20,7 +20,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
-from constructions.papers import FREE_LUNCH
+from constructions.copy_dp.sizes import BEYOND
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.knapsack import KnapsackSolver
@@ -34,7 +34,7 @@ class Knapsack(ChainConstruction, WithMemory):
 
     name: ClassVar[str] = "knapsack"
     asked: ClassVar[str] = "row"
-    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
+    theorem: ClassVar[str] = BEYOND
 
     items: int = parameter("items, at most", most=64, default=3)
     capacity: int = parameter("the largest capacity, and weight", most=1 << 10, default=6)

@@ -1,11 +1,12 @@
 """Longest increasing subsequence and maximum subarray: an entry for each number of a list, then the answer.
 
-Statement. Theorem 3, with a table of one entry for each number.
+Statement. After Theorem 3, with a table of one entry for each number.
 
-Conditions that the paper leaves unsaid. Both lie outside of its Assumption 2 as usually written: which entries a number
-needs depends on the numbers themselves, and there are unboundedly many of them; so has the answer. They compile because
-a query may depend on data, and because "the best among …" can be stored as levels: level k under value v says that a
-subsequence of k + 1 numbers ends with v, so that one read over all smaller v finds the longest.
+Outside of its Assumption 2. The answer of both is the best of all entries, as many as there are numbers. An entry of
+the subsequence needs unboundedly many as well, and which ones depends on the numbers. One of the subarray needs only
+the entry before. They compile because a query may depend on data, and because "the best among …" can be stored as
+levels: level k under value v says that a subsequence of k + 1 numbers ends with v, so that one read over all smaller v
+finds the longest.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present, running_max, select
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
-from constructions.papers import FREE_LUNCH
+from constructions.copy_dp.sizes import BEYOND
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.sequences import LongestIncreasingSubsequenceSolver, MaximumSubarraySolver
@@ -35,7 +36,7 @@ ASK = ";"
 class NumberList(ChainConstruction, WithMemory):
     """Prompts `3 1 2 ;`; an entry for each number, then the answer."""
 
-    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
+    theorem: ClassVar[str] = BEYOND
 
     length: int = parameter("numbers of a prompt, at most", most=1 << 12, default=8)
     values: int = parameter("how many values a number has", most=1 << 12, default=8)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+from constructions.papers import FREE_LUNCH
+
+BEYOND = f"{FREE_LUNCH}, after Theorem 3, beyond its Assumption 2"
+ONE_SIZE = f"{FREE_LUNCH}, after Theorem 3, for one size"  # of sizes that grow, an entry needs ever more entries
+
 ORDERS = {
     "Theorem 2": "size O(N) for a sequence of N tokens",
     "Theorem 3": "size O(T) for an answer of T tokens",
@@ -10,6 +17,7 @@ ORDERS = {
 
 
 def with_our_constant(theorem: str, columns: str) -> str:
-    """Where a bound comes from: the order of the theorem, which ends the name, and what has a column in our count."""
-    number = theorem[-len("Theorem 2") :]
-    return f"{number}, {ORDERS[number]}; the constant is ours: a column of the state for each {columns}"
+    """Where a bound comes from: the order of the theorem that it names, and what has a column in our count."""
+    (number,) = re.findall(r"Theorem \d", theorem)
+    said = theorem.removeprefix(f"{FREE_LUNCH}, ")
+    return f"{said}, {ORDERS[number]}; the constant is ours: a column of the state for each {columns}"

@@ -1,10 +1,12 @@
-"""Matrix-chain order and shortest paths in a DAG: tables over a fixed set of cells, as Theorem 3 states them.
+"""Matrix-chain order and shortest paths in a DAG: tables over a fixed set of cells, after Theorem 3.
 
-Statement. Theorem 3: cells in a fixed order, each of which needs earlier cells and letters by its place alone.
+Statement. Theorem 3, for one size: cells in a fixed order, each of which needs earlier cells and letters by its place
+alone.
 
-Conditions that the paper leaves unsaid. The number of dependencies must be the same for every cell; those that do not
-exist read as a value beyond all others. A matrix chain multiplies three numbers of the input, which no MLP of constant
-size does for unbounded numbers: dimensions lie in a declared range, and the products are exact on it.
+What the paper leaves open is what a dependency that does not exist reads: ours is a value beyond all others. The size
+is fixed: of a matrix chain that grows, an entry would need ever more entries, against Assumption 2. A matrix chain
+multiplies three numbers of the input. The paper bounds numbers by a polynomial of the size and multiplies with an error
+(Lemma 1). Ours lie in a declared range, and the products are exact on it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import minimum
 from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.problem import Cell, DPProblem
-from constructions.copy_dp.sizes import with_our_constant
+from constructions.copy_dp.sizes import ONE_SIZE, with_our_constant
 from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask, Solver
@@ -83,6 +85,7 @@ class ShortestPath(FixedTable):
     """Shortest distances from node 0 in a DAG: `- ` or a length for each pair of nodes, in the order 01 02 12 03 …"""
 
     name: ClassVar[str] = "shortest-path"
+    theorem: ClassVar[str] = ONE_SIZE
 
     nodes: int = parameter("nodes 0 … n − 1; edges lead to larger ones", most=12, default=4)
     lengths: int = parameter("the largest length of an edge", most=64, default=3)
@@ -134,6 +137,7 @@ class MatrixChain(FixedTable):
     """The fewest multiplications of a chain of matrices: `d2 d1 d3 ;` are a 2 × 1 and a 1 × 3 matrix."""
 
     name: ClassVar[str] = "matrix-chain"
+    theorem: ClassVar[str] = ONE_SIZE
 
     matrices: int = parameter("how many matrices", most=6, default=3)
     largest: int = parameter("the largest dimension", most=16, default=3)

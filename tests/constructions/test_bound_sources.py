@@ -13,6 +13,8 @@ from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.command import display
 from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.knapsack import Knapsack
+from constructions.copy_dp.lists import LongestIncreasingSubsequence, MaximumSubarray
 from constructions.copy_dp.local import Fibonacci
 from constructions.copy_dp.phonebook import Phonebook
 from constructions.copy_dp.selective_copy import SelectiveCopy
@@ -38,7 +40,10 @@ ORDERS = [  # paper B has no constants
     (Phonebook(), "Theorem 2, size O(N) for"),
     (EditDistance(), "Theorem 3, size O(T) for"),
     (Viterbi(), "Theorem 3, size O(T) for"),
-    (ShortestPath(), "Theorem 3, size O(T) for"),
+    (ShortestPath(), "after Theorem 3, for one size, size O(T) for"),
+    (Knapsack(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
+    (LongestIncreasingSubsequence(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
+    (MaximumSubarray(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
     (Fibonacci(), "Theorem 4, size O(m);"),
 ]
 OURS = [
