@@ -1,7 +1,7 @@
 """COPY: a token from an earlier place (paper B, Theorem 2).
 
-Statement. With e_i and e_pos(i) in the input, A = 0, B = e_i, C = e_pos(i) and Δ = 1 a Mamba layer of size O(N) gives
-y_i = v_pos(i) for every i: one column of the state for each of N places.
+Statement. A Mamba block of size O(N) gives y_i = v_pos(i), v = Δ ⊙ x, for every i. The proof has e_i and e_pos(i) in
+the input, A = 0, B = e_i and C = e_pos(i): one column of the state for each of N places. It fixes no Δ.
 
 Conditions that the paper leaves unsaid. On real Mamba places that stand one-hot in B and C need a channel each, in
 front of x_proj, and every channel has all N columns: the state is (d + 2N + 2)·N, not O(N). Mamba-2 takes B and C past
@@ -9,7 +9,7 @@ the channels and keeps to d·N. Where the place must be counted first, a block d
 
 Circuits. string: before `|` each token is written under its place, behind it read under the next one; where nothing is
 stored the chain ends. delay: pos(i) = i − n. pointer: `@3` asks for the token at place 3. place: every token says
-itself where to copy from, as in the theorem: `x1@3` is x1 and asks for place 3.
+itself where to copy from, as in the proof: `x1@3` is x1 and asks for place 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """COPY of real vectors in one block (paper B, Theorem 2).
 
-Statement. For x_1 … x_N ∈ [−M, M]^d with e_i and e_pos(i) beside them, x̃_i = [x_i, e_i, e_pos(i)], a Mamba block of
-size O(N) gives y_i = x_pos(i) for every i: A = 0, B = e_i writes x_i into a column of its own, C = e_pos(i) reads one.
+Statement. For x_1 … x_N ∈ [−M, M]^d a Mamba block of size O(N) gives y_i = v_pos(i), v = Δ ⊙ x, for every i. The proof
+reads x̃_i = [x_i, e_i, e_pos(i)]: A = 0, B = e_i writes v_i into a column of its own, C = e_pos(i) reads one. Ours
+divides Δ out and gives y_i = x_pos(i).
 
 Conditions that the paper leaves unsaid. x passes the convolution and SiLU of a real block, so a signed number takes two
 channels, silu(Sx) − silu(−Sx) = Sx. "y_i = v_pos(i)" is for real arithmetic: on floats it holds for integers, and real
