@@ -2,9 +2,9 @@
 
 Statement. Such a program is solved with a chain of thought by Mamba layers of size O(m), however long the chain is.
 
-Conditions that the paper leaves unsaid. The chain must end by itself, so its length n stands in the prompt (`7 ;`) and
-is compared with a count: that takes log2 T bits of one number, not O(T) entries. Entries before the first one must read
-as something: as 0, and a flag says that they are missing.
+Our choices. The chain must end by itself, so its length n stands in the prompt (`7 ;`) and is compared with a count:
+that takes log2 T bits of one number, not O(T) entries. In the paper the token of an entry carries its state. What
+entries before the first one read is left open: ours read as 0, and a flag says that they are missing.
 
 Circuit. A value d entries back is the present token's, d − 1 positions earlier: the block's own convolution sees three.
 """

@@ -4,8 +4,9 @@ Statement. Theorem 3: a cost for each observation and state, T·S entries, each 
 the path, each state from the one behind it and a row of the table.
 
 Conditions that the paper leaves unsaid. Costs are integers in a declared range (a probability's −log, rounded), for
-numbers are tokens. The costs alone are S-local (Theorem 4), but the path is not: it runs back over the whole table, so
-a row for each observation must be kept. Paths of one cost must be told apart: the lowest state wins, last state first.
+numbers are tokens. Paths of one cost must be told apart: the lowest state wins, last state first. The program is not
+local in the sense of Theorem 4. Its costs look back over 2S − 1 entries and the mark between rows, but they read the
+observations too. The path runs back over the whole table, so a row for each observation must be kept.
 
 Circuit. A row is complete at its last entry; there the last S tokens are written once under the row's number. One read
 serves both directions: the row before the next entry, or the row that the path has reached. What is added to it is a

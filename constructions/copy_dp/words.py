@@ -5,9 +5,9 @@ number of entries. Written by rows it needs less: entry (r, c) reads its left ne
 above (a latch for each column) and the one before that (the same read, one position earlier), so it uses
 O(L) = O(√T) columns and channels. (On Mamba every channel has all columns: its state holds O(T) numbers again.)
 
-Conditions that the paper leaves unsaid. A table needs marks: without `;` the column would be a count that resets by its
-own value, which no linear scan has. Borders must be said: nothing lies above row 0 or left of column 0, so those
-neighbours are raised beyond every entry.
+What the paper leaves open is the value of a border: nothing lies above row 0 or left of column 0, so those neighbours
+are raised beyond every entry. Marks are our choice. In the paper the token of an entry carries its cell; ours are the
+values alone, with `;` between rows, and the column is a count since the last mark.
 
 Circuit. Two counts (row, column) since the marks; one memory keyed by word and place for the letters of both words,
 those of the second negative, so that one read at (row, column) gives their difference.

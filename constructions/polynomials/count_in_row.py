@@ -4,8 +4,9 @@ Statement. One channel of S6 with state 1 counts runs exactly: on binary inputs 
 S_A = S_B = S_C = 1, h_t = x_t h_{t−1} + x_t² and y_t = x_t h_t is the run length. On a real Mamba, exp(ΔA)
 is 1 or 0 by the size of Δ alone (exact-arithmetic E9): one block, one channel with a state, exact to 2^24.
 
-What the paper leaves unsaid. The causal reading is the only one that a causal layer can output; its
-labels are capped counts, as here. The certificate proves the real block for sequences of every length: it
+Ours is the causal reading, the run up to this position: the only one that a causal layer can output.
+Definition 1 speaks of the run to which a digit belongs, which may be the whole of it; (13) is lost in the text
+that we read. Counts are capped here. The certificate proves the real block for sequences of every length: it
 puts every count into the state and takes one real `step()` from it.
 """
 

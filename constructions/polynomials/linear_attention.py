@@ -6,9 +6,9 @@ Statement. y_t = W_V Σ_{s ≤ t} <W_Q x_t, W_K x_s> x_s is an S6 layer with Ā 
 and W_V as the linear map behind it.
 
 What the paper leaves unsaid. The state has N = d_k columns; a channel gives one coordinate of
-x_s, so a head takes d channels that share S_B and S_C. Ā must be exactly 1 and B must not
-carry Δ, so exp with A < 0 is no such layer; on a real Mamba A_log = −200 makes exp(ΔA) = 1 and a
-constant Δ is divided out again.
+x_s, so a head takes d channels that share S_B and S_C. Its layer has no discretization: Ā is exactly 1
+and B carries no Δ, so exp with A < 0 is no such layer. On a real Mamba A_log = −200 makes exp(ΔA) = 1
+and a constant Δ is divided out again.
 """
 
 from __future__ import annotations

@@ -4,12 +4,13 @@ Statement. Four layers of the polynomial S6 with one-hot positional encoding and
 on the right compute any multivariate polynomial of the input tokens at the last position
 (Theorem 2); three compute any monomial of one variable at a chosen position (Lemma 3).
 
-What the paper leaves unsaid. P must be affine and free in sign: Ā takes the values 0, 1 and
-any real number, so neither the Taylor variants nor the true exponential are such models
-(`constructions/polynomials/polynomial_transition.py` refuses them). B = C = 1 needs a constant: the sum
-of the one-hot positions. No SiLU and no convolution. The weights depend on the length.
-The powers must be gated to their one position. Ours: windows of copies END where the power is read (the
-text that we read has lost where the paper's stand), and factors are sorted by variable, which saves padding.
+What the paper leaves unsaid. Ā takes the values 0, 1 and any real number, so neither the Taylor
+variants nor the true exponential are such models
+(`constructions/polynomials/polynomial_transition.py` refuses them). The powers must be gated to
+their one position before they are multiplied. The paper says itself that SiLU and the state size
+are removed, and has biases and learnable positions. Ours: the constant of B = C = 1 is the sum of
+the one-hot positions; windows of copies END where the power is read (the text that we read has lost
+where the paper's stand), and factors are sorted by variable, which saves padding.
 
 Forms: "paper" (four blocks, powers and products by telescoping sums), "cancellation-free"
 (four blocks; a channel that starts with the first copy and is multiplied by the others, so

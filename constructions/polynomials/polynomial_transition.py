@@ -1,8 +1,9 @@
 """Transitions of the polynomial S6: how Ā_t follows from the selective pre-activation z_t = S_A u_t.
 
-Every proof of paper C takes P affine (Eq 16-17: Ā_t = S_A u_t, B not discretised). The other
-transitions here are the squashed variant (Eq 6), the Taylor variants of Section 4.1 and the
-true S6. They run, but a circuit states what its transitions must reach, and these refuse
+The proofs of paper C about expressivity take P affine, as we read them (Eq 16-17: Ā_t = S_A u_t, B
+not discretised); those about generalization are about Eq 34. The other transitions here are the
+squashed variant (Eq 6, whose formula is lost: as we restore it), the Taylor variants of Section 4.1
+and the true S6. They run, but a circuit states what its transitions must reach, and these refuse
 what they cannot:
 
     FORGET  Ā_t = 0 at every position   (a channel without memory: selection by the gate)
@@ -60,7 +61,7 @@ class Linear(Transition):
 
 @dataclass(frozen=True)
 class Squashed(Transition):
-    """Ā = K·tanh(z), 1-Lipschitz, |Ā| < K ≤ 1 (Eq 6 and 34)."""
+    """Ā = K·tanh(z), 1-Lipschitz, |Ā| < K ≤ 1 (Eq 6 and 34, as we restore them)."""
 
     bound: float = 1.0
     name = "squashed"

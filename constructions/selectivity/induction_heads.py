@@ -5,8 +5,8 @@ One Mamba-Δᵀ layer (Δ varies along the state) does it with d = 2V and N = V 
 the paper: one *unmodified* Mamba layer does it with d_inner = V⌈log2(V+1)⌉ + V + 1 and N = 1,
 and two Mamba-2 layers do.
 
-Conditions that the paper leaves unsaid. Before the first position there is no previous token,
-and nothing may be written there; the blank must win where nothing is stored. Its (109) has
+Conditions. Before the first position there is no previous token, and nothing may be written
+there: the paper pads with 0 (104). Left unsaid: the blank must win where nothing is stored. Its (109) has
 softplus(0) = 0; log 2 would fade the keys that must be kept, so Δ needs a shift.
 """
 

@@ -5,7 +5,7 @@ paired with its key: Mamba with d = O(κ + log V) and N = κ (Theorem 2), Mamba-
 d = O(log κ + log V) and N = O(log κ) (Theorem 3), and, with the gate, an S4D mixer with
 d = O(κ log V) and N = 1 (Theorem 4).
 
-Conditions. The κ pairs carry distinct keys, which the paper leaves unsaid, and each key is
+Conditions. The κ pairs carry distinct keys, as a half-sentence below (61) and (63) have it, and each key is
 queried at most once, as its (46) has it, because (query, noise value) is stored as if it
 were a pair: the additive memory would then read the sum of two values. Write policy "first"
 lifts both conditions for any input, "last" rebinds. Theorem 3's key codes answer most

@@ -4,10 +4,10 @@ Statement. `^ x_1 … x_N |` is continued by x_1 … x_N: the last n tokens are 
 is wrong exactly where some context has two continuations, which for uniform tokens happens with probability at most
 N²|V|^{−n}/2, so n = ⌈ln(N²/(2ε))/ln |V|⌉ gives ε. `copy` by places is right on every string, in a smaller state.
 
-Conditions that the paper leaves unsaid. A context ends at the last separator, `^` and `|` alike, or the first tokens of
-the copy match nothing. The key of a position is the context before it, or each position matches itself. Contexts are
-one-hot, (|V|^{n+1} − 1)/(|V| − 1) of them; random ±1 features take F ≈ (28/3)(2N + 1) ln(2Nd/ε')
-(`relu_gadgets.random_features`).
+Not legible in the text that we read (the proof is missing), and needed in any case. A context ends at the last
+separator, `^` and `|` alike, or the first tokens of the copy match nothing. The key of a position is the context before
+it, or each position matches itself. Contexts are one-hot, (|V|^{n+1} − 1)/(|V| − 1) of them; random ±1 features take F
+≈ (28/3)(2N + 1) ln(2Nd/ε') (`relu_gadgets.random_features`).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ stored and of the query; level s is reached where one of score s meets, and wins
 values are the answer. Keys: angles 2πi/n (d' = 1, compared by their distance around the circle), the integer points of
 x² + y² = size (d' = 2), the ±1 vectors of `size` entries (any d', 2^{d'} of them).
 
-Conditions that the paper leaves unsaid. All keys have one length, or the largest score is not the nearest key. A gap:
-keys of one score must carry one value. n features are needed for n keys at any precision (rank), where the softmax form
-takes (2A + 1)^{d'}.
+Conditions. The lemma has both: keys of one length, or the largest score is not the nearest key, and a gap. Of the gap
+we need less: keys of one score must carry one value. n features are needed for n keys at any precision (rank), where
+the softmax form takes (2A + 1)^{d'}.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def run_lengths(digits: Sequence[int]) -> list[int]:
 class CountInRow(Task):
     """Binary sequences of `length` digits, asked at every position; counts are capped at `largest`.
 
-    ones: the probability of a one; the paper's 1/2 hardly ever gives a long run.
+    ones: the probability of a one; fair coins (1/2) hardly ever give a long run.
     """
 
     length: int
