@@ -15,9 +15,11 @@ from hashlib import blake2b
 import numpy as np
 
 from verify.checker.formats import Rejected
+from verify.checker.values.effort import weights_beside
 
 MOST_ENTRIES = 1 << 20
-MOST_WORK = 1 << 30
+MOST_WORK, OF_A_WEIGHT, LARGEST_WORK = 1 << 30, 1 << 20, 1 << 32
+"""Numbers that a proof of answers may go through; more of them for each weight that is not 0; and with any weights."""
 MOST_KEPT = 1 << 29  # bytes of all situations, each different table once
 _MOST_CASES = 256
 _LARGEST = 2.0**52
@@ -67,7 +69,7 @@ class Work:
     """What a proof may still cost: a proof that would take minutes is none."""
 
     def __init__(self) -> None:
-        self.left, self.room = MOST_WORK, MOST_KEPT
+        self.left, self.room = min(MOST_WORK + OF_A_WEIGHT * weights_beside(), LARGEST_WORK), MOST_KEPT
         self._kept: dict[tuple[str, bytes], np.ndarray] = {}
 
     def spend(self, numbers: int, operations: int = 1) -> None:

@@ -20,10 +20,11 @@ STEPS_OF_A_WEIGHT = 8
 
 @dataclass
 class Effort:
-    """steps: taken so far. most: how many may be."""
+    """steps: taken so far. most: how many may be. weights: how many that are not 0 stand beside."""
 
     most: int
     steps: int = 0
+    weights: int = 0
 
     @property
     def spent(self) -> bool:
@@ -42,12 +43,18 @@ _present: ContextVar[Effort | None] = ContextVar("effort", default=None)
 @contextmanager
 def limited(weights: int = 0) -> Iterator[Effort]:
     """Within it `spend` counts, and rejects what is above the budget beside so many weights that are not 0."""
-    effort = Effort(LEAST_STEPS + STEPS_OF_A_WEIGHT * weights)
+    effort = Effort(LEAST_STEPS + STEPS_OF_A_WEIGHT * weights, weights=weights)
     token = _present.set(effort)
     try:
         yield effort
     finally:
         _present.reset(token)
+
+
+def weights_beside() -> int:
+    """How many weights that are not 0 stand beside what is proved; 0 outside of `limited`."""
+    effort = _present.get()
+    return 0 if effort is None else effort.weights
 
 
 def spend(steps: int) -> None:
