@@ -59,13 +59,14 @@ OTHERS: dict[str, Others] = {
         {"write": "first"},
     ),
     "codes-through-relu": Others(
-        {"kappa": 48, "vocab": 16, "entries": 32, "sequences": 100, "sigma": "silu", "halves": False},
+        {"kappa": 48, "vocab": 16, "entries": 96, "epsilon": 0.45, "sequences": 100, "sigma": "silu"}
+        | {"halves": False},
         {"sigma": "silu"},
         {"halves": False},
     ),
     "logarithmic-codes": Others(
         {"kappas": (1024, 512, 128, 8), "vocab": 924, "epsilon": 0.45, "delta": 0.3, "draws": 1, "least": 3}
-        | {"longer": 0.3, "wanted": 0.1},
+        | {"longer": 0.3, "wanted": 0.1, "smaller": 0.35, "more": 4096, "asked": 100},
         {"kappas": (8, 16, 32, 64)},
         {"longer": 0.1},
     ),
