@@ -1,4 +1,4 @@
-"""Lemma H.3 by its tensor feature map, and copying by random ±1 features (Theorem 3.1, construction A)."""
+"""Lemma H.3 by its tensor feature map, and copying by random ±1 features of ours (after Theorem 3.1)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _nearest(made: ContextMatch, rng: np.random.Generator) -> tuple[np.ndarray, 
     return key, np.where(here, word[:, None], (1 << made.k) - 1 - word[:, None]), query, right
 
 
-# 3.1, construction A --------------------------------------------------------------------------------------------------
+# After 3.1, by features of ours ---------------------------------------------------------------------------------------
 
 
 def random_rows(n: int, vocab: int, length: int, samples: int, rng: np.random.Generator) -> list[Row]:

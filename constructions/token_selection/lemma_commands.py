@@ -103,7 +103,7 @@ def reproduce_lemmas(
     files: TableFiles,
     as_json: bool,
 ) -> None:
-    """Lemmas F.1–F.6, H.1, H.3, 3.3 and construction A: all rows; the picture is that of a selection.
+    """Lemmas F.1–F.6, H.1, H.3, 3.3 and random features: all rows; the picture is that of a selection.
 
     keep: a file of these rows; they are run where it does not hold them for as many samples and this seed.
     """

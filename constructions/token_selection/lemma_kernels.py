@@ -62,7 +62,7 @@ def softmax_row(samples: int, rng: np.random.Generator) -> Row:
 
 
 def taylor_row(chi: float, error: float, samples: int, rng: np.random.Generator) -> Row:
-    """F.5 as the paper makes it: the Taylor series of e^(χ cos s), on [−π, π]."""
+    """F.5 by a Taylor series, as we restore the paper's: that of e^(χ cos s), on [−π, π]."""
     terms = kernel.taylor_terms(chi, error)
     off = _off(kernel.taylor_coefficients(chi, terms), chi, samples, rng)
     tail = stated.poisson_tail(chi, terms) + 1e-12  # the last: float64 adds up so many terms

@@ -1,4 +1,6 @@
-"""Filters of cosines and sines (paper D, Appendix A): h_j = c1·cos(2π·a1·j/(U+1)) + c2·sin(2π·a2·j/(U+1)), j = 0 … U.
+"""Filters of cosines and sines: h_j = c1·cos(2π·a1·j/(U+1)) + c2·sin(2π·a2·j/(U+1)), j = 0 … U.
+
+This is how we restore the filter of paper D (Section 2, Appendix A), whose formula is lost in the text that we read.
 
 A running sum is c1 = 1, a1 = 0. A delay of k over P = U + 1 places is a discrete Fourier transform: with w_0 = 1/P,
 w_{P/2} = 1/P (P even) and w_a = 2/P elsewhere,

@@ -1,4 +1,6 @@
-"""The paper's class S(M, U, D, L, W, S, B) as exact data: convolution-SSM layers, each before a ReLU network.
+"""The class S(M, U, D, L, W, S, B) of paper D as exact data: convolution-SSM layers, each before a ReLU network.
+
+It is the class as we restore it: the formula of the filter is lost in the text that we read, and the skip D is ours.
 
     Z = Dec · (f_M ∘ g_M ∘ … ∘ f_1 ∘ g_1 ∘ Emb)(X)
     g(X)_t = Σ_{j=0}^{U} h_j ⊙ (W^V X_{t−j}) + D ⊙ (W^V X_t)        tokens outside of the sequence are 0
@@ -47,7 +49,7 @@ class Tap:
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """A convolution as the paper has it. Channel c filters lane `lane[c]` (a row of W^V) by `filters[c]`, plus skip.
+    """A convolution as filters. Channel c filters lane `lane[c]` (a row of W^V) by `filters[c]`, plus skip.
 
     mix: (tap, channel, weight): what the channels add up to, folded into the first matrix of the network behind.
     """

@@ -6,8 +6,9 @@ All α_a > 0, and they add up to κ(0) = 1. So what is cut off after a = A is at
 exactly that. cos(a(x − y)) = cos(ax)cos(ay) + sin(ax)sin(ay) makes 2A + 1 products of a function of x and one of y;
 with cosines that err by η (and stay within [−1, 1]) each pair errs by 4η at most: tail + 4η.
 
-The paper takes the Taylor series instead, α_a from the powers n < N of cos, whose error is P[Poisson(χ) ≥ N]; N has to
-grow with χ, not only with log 1/ε. Over d coordinates κ(s_1)·…·κ(s_d) has (2A + 1)^d terms: exponential in d.
+The paper takes a Taylor series instead; as we restore it (its formula is lost), that of e^(χ cos s), α_a from the
+powers n < N of cos, whose error is P[Poisson(χ) ≥ N]; N has to grow with χ, not only with log 1/ε. Over d coordinates
+κ(s_1)·…·κ(s_d) has (2A + 1)^d terms: exponential in d.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copying by n-grams with random ±1 features (Theorem 3.1, construction A), right with probability 1 − ε'.
+"""Copying by n-grams with random ±1 features of ours (after Theorem 3.1), right with probability 1 − ε'.
 
 A context (c_1, …, c_n) of words is bound by F products of random signs, φ_f = Π_i R_{i,f}[c_i] (what stands before the
 separator counts as +1). With keys one word behind, and the d_v signs of a word as its value,
