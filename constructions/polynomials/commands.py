@@ -94,7 +94,7 @@ def monomial_command(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
+    """After Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
     with working("monomial", quiet=as_json):
         from constructions.polynomials import polynomial
         from constructions.polynomials.polynomial_expression import parse_polynomial
@@ -159,7 +159,7 @@ def linear_attention_command(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Lemma 2: a causal linear-attention head as one S6 layer of d channels, random or with given weights."""
+    """After Lemma 2: a causal linear-attention head as one S6 layer of d channels, random or with given weights."""
     with working("linear-attention", quiet=as_json) as bars:
         check_out(out, force)
         from constructions.polynomials import linear_attention

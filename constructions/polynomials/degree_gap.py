@@ -2,7 +2,7 @@
 
 Statement. The last output of one S6 channel with state 1, Ā = a x_t, B = b x_t, C = c x_t,
 
-    f_L(x) = b c Σ_j a^{L−j} x_L (Π_{k>j} x_k) x_j²                                        (Eq 7, 8)
+    f_L(x) = b c Σ_j a^{L−j} x_L (Π_{k>j} x_k) x_j²                       (Eq 7, 8, as we restore them)
 
 has L monomials and degree exactly L + 2 (the paper's count is lost in the text that we read); N
 stacked layers of causal linear attention have degree at most 3^N, with a multiplicative gate 4^N. So

@@ -1,4 +1,4 @@
-"""Target polynomial S6: the selective layer of paper C (Eq 5, 16-17, 26-27), a module of ours.
+"""Target polynomial S6: the selective layer of paper C (Eq 5, 16-17, 26-27) as we restore it, a module of ours.
 
     U = W_in X + b,  G = W_g X + b'                                    E channels
     Ā_t = P(S_A U_t),  B_t = S_B U_t,  C_t = S_C U_t                   B, C in R^N shared by the channels

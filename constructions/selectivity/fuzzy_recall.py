@@ -84,5 +84,8 @@ class FuzzyRecall(WithMemory, Construction):
     def tasks(self) -> list[Task]:
         return [FuzzyTask(self.keys, self.vocab - 2 - self.keys, self.key_size, self.value_size, self.length)]
 
+    def bound_source(self) -> str:
+        return "none stated: the theorem is of one token for each key and value"
+
     def bound(self) -> dict[str, int]:
         return {}

@@ -1,9 +1,10 @@
 """KEEP n-th: remember one token for ever (paper A, Corollary 2; n = 1 is KEEP FIRST).
 
-Statement. y_t = x_n for every t ≥ n, by an S6 layer on input with a positional encoding: the
-step Δ is large up to position n and 0 from then on. Here the position is counted in the model
-(Proposition 1), so that stock language models do it too: block 1 counts, block 2 latches
-while the count is at most n.
+Statement. y_t = x_n for every t ≥ n, by an S6 layer on input with a positional encoding. The paper
+takes the difference of two bases, whose steps are large before n (32a) and before n − 1 (32b), and
+0 from then on. Ours is one step, large up to position n and 0 from then on. Here the position is
+counted in the model (Proposition 1), so that stock language models do it too: block 1 counts, block
+2 latches while the count is at most n.
 
 Conditions that the paper leaves unsaid. What happens before n (here y_t = x_t; nobody asks).
 A float32 count stops at 2^24: only tests that a saturated count still passes may be asked of

@@ -2,7 +2,7 @@
 
 Statement. There are one-layer models without gate that answer every query with the value
 paired with its key: Mamba with d = O(κ + log V) and N = κ (Theorem 2), Mamba-2 with
-d = O(log κ + log V) and N = O(log κ) (Theorem 3), and, with the gate, an S4D mixer with
+d = O(log κ + log V) and N = log κ (Theorem 3), and, with the gate, an S4D mixer with
 d = O(κ log V) and N = 1 (Theorem 4).
 
 Conditions. The κ pairs carry distinct keys, as a half-sentence below (61) and (63) have it, and each key is
