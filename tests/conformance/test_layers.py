@@ -24,7 +24,7 @@ from conformance.judge import judged
 from conformance.kernel import Kernel, kernel
 from conformance.loader import Case
 from tests.conformance import blind_right
-from tests.conformance.test_crossing import met
+from tests.conformance.test_crossing import is_asked, met
 from tests.conformance.test_precision import of_eleven_bits
 
 SCANS = ("selective_scan", "ssd")
@@ -76,7 +76,8 @@ def test_every_size_of_the_exact_cases_is_there(op: str) -> None:
     assert {row["length"] for row in layer_rows(op)} == ({1, 9} if op == "norm" else {*POSITIONS})
     rows = [row for row in layer_rows(op) if row["dtype"] == "float32"]
     factors = {name: [*{str(row[name]): row[name] for row in rows}.values()] for name in rows[0]}
-    assert met(rows, factors, 2, lambda levels: op == "norm" or "groups" not in levels or _has_groups(**levels))
+    groups = lambda levels: op == "norm" or "groups" not in levels or _has_groups(**levels)
+    assert met(rows, factors, 2, lambda levels: groups(levels) and is_asked(op, levels))
 
 
 def _has_groups(groups: int, sizes: Any = None, **others: Any) -> bool:

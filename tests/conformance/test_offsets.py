@@ -91,7 +91,7 @@ def test_trial_asks_for_them(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = [case for case in after_a_state(op) if case.name == AFTER_A_STATE]
     monkeypatch.setattr("conformance.judge.cases", lambda *_: ran)
     monkeypatch.setattr("conformance.judge.CROSSINGS", ())
-    monkeypatch.setattr("conformance.judge._fitted", lambda *_: ())
+    monkeypatch.setattr("conformance.judge.asked_together", lambda *_: ())
     for begins, documents in ((FIRST, 1), (EACH, len(ran[0].borders["document"]) + 1)):
         (found,) = trial(by_offsets(op, begins))
         assert found.finding.status == "passed" and len(found.case.inputs[STATE_IN[op]]) == documents
@@ -135,7 +135,7 @@ def test_a_kernel_that_takes_either_form_is_asked_for_both(op: str, monkeypatch:
     few = [case for case in after_a_state(op) if case.name == AFTER_A_STATE][:1] + after_a_state(op)[1:6]
     monkeypatch.setattr("conformance.judge.cases", lambda *_: few)
     monkeypatch.setattr("conformance.judge.CROSSINGS", ())
-    monkeypatch.setattr("conformance.judge._fitted", lambda *_: ())
+    monkeypatch.setattr("conformance.judge.asked_together", lambda *_: ())
     documents = len(ends := few[0].borders["document"]) + 1
     assert ends and {form.states for form in forms(by_offsets(op, EITHER))} == {"one", "each"}
     right = [each.finding for each in trial(by_offsets(op, EITHER))]
