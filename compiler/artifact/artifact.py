@@ -25,6 +25,7 @@ from compiler.artifact.package import (
 )
 from compiler.artifact.prompts import first_prompt
 from compiler.compiled import Compiled
+from compiler.exactness.error_bound import exact_in
 from compiler.ir.coordinate import Coordinate
 from compiler.language.data import language_to_data, to_data
 from compiler.language.operations import Source
@@ -81,7 +82,7 @@ class Artifact:
     def promise(self) -> dict[str, Any]:
         """For which sequences the model gives the circuit's scores, and how exactly."""
         source = self.compiled.source
-        exact = all(self.compiled.domains.of(s).step > 0 for s in source.streams)
+        exact = all(exact_in(self.compiled.domains, s) for s in source.streams)
         level = (
             {"level": "bit-exact"} if exact else {"level": "bounded-error", "error_bound": self.compiled.error_bound}
         )

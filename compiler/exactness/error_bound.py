@@ -51,7 +51,7 @@ def error_bound(
     chunk: over how many steps the target's scan adds up exponents before it forms their exp. reach: the largest size
     of real inputs that the bound is for, where it is less than what they are declared.
     """
-    if all(domains.of(s).step for s in circuit.streams):
+    if all(exact_in(domains, s) for s in circuit.streams):
         return 0.0
     if format is not FLOAT32:
         return None
@@ -62,6 +62,16 @@ def error_bound(
         return float(errors.error(circuit.output).max(initial=0.0))
     except Unbounded:
         return None
+
+
+def exact_in(domains: Domains, stream: Stream) -> bool:
+    """Whether a stream is on a lattice, and a block that gets its inputs exactly gives it exactly.
+
+    An approximate operation does of zeros alone: its own domain may be {0} where it is off.
+    """
+    if stream.operation.approximate and any(domains.of(s).bound for s in stream.inputs):
+        return False
+    return domains.of(stream).step > 0
 
 
 def _narrowed(circuit: Circuit, domains: Domains, reach: float) -> Domains:
@@ -107,7 +117,7 @@ class ErrorBound:
         self.beyond[stream] = self.errors[stream] = np.zeros(stream.width)
         if stream.operation.source is Source.NUMBERS:
             self.errors[stream] = np.where(self.domains.of(stream).units > 0, 0.0, FLUSHED)
-        exact = self.domains.of(stream).step and not any(self.error(s).any() for s in stream.inputs)
+        exact = exact_in(self.domains, stream) and not any(self.error(s).any() for s in stream.inputs)
         if exact or not stream.inputs:
             return
         rule = _RULES.get(type(stream.operation))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from compiler.artifact.artifact import Artifact
 from compiler.artifact.numeric import numeric_stack
 from compiler.compiled import Compiled
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
-from compiler.language.types import Real
-from compiler.language.words import silu_product
+from compiler.language.stream import Stream, constant
+from compiler.language.types import Int, Real
+from compiler.language.words import fading_sum, silu_product
 from tests.gadgets.harness import LETTERS, compiled, counted, signed
 
 A, B = (numbers(Real(-1, 1, 2), name) for name in "ab")
@@ -91,3 +94,52 @@ def test_it_takes_four_channels_of_one_block_without_a_state(target: str):
 def test_formats_without_a_proof_are_refused(dtype: str):
     with pytest.raises(CompileError, match=rf"proved in float32 only, and the dtype is {dtype}; write a \* b"):
         compile(Circuit("alone", silu_product(A, B), length=8), dtype=dtype)
+
+
+ZEROS: dict[str, Callable[[Stream, Stream], Stream]] = {
+    "a declared 0": lambda a, zero: zero,
+    "before the start": lambda a, zero: a.shift(9),
+    "a rectifier never on": lambda a, zero: (a - 6).relu(),
+    "a multiple by 0": lambda a, zero: a * 0,
+    "a constant": lambda a, zero: constant(0),
+}
+
+
+@pytest.mark.parametrize("kind", ZEROS)
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_factor_that_is_always_0_promises_no_bits(kind: str, flipped: bool):
+    """Four silus that should cancel do not to the last bit, and λ² multiplies what is left of them."""
+    a, zero = numbers(Int(-6, 6), "a"), numbers(Int(0, 0), "zero")
+    factors = (a, ZEROS[kind](a, zero))
+    product = silu_product(*(factors[::-1] if flipped else factors), 16) * 2**20
+    made = compile(Circuit("nothing", product, length=4))
+    assert made.error_bound > 0
+    assert Artifact.of(made).promise["level"] == "bounded-error"
+    stack = numeric_stack(made)
+    for sequences in (1, 2, 3, 8, 13):
+        values = np.resize(np.arange(-6.0, 7.0), (sequences, 4, 1))
+        given = {record.name: {"a": values, "zero": 0 * values}[record.name] for record in stack.inputs}
+        assert np.abs(stack.run(given)).max() <= made.error_bound
+
+
+def test_what_is_decided_of_a_product_by_0_is_refused():
+    """Known to be 0 of the circuit, and not of its weights: no comparison of it is decided."""
+    a = numbers(Int(-6, 6), "a")
+    with pytest.raises(CompileError, match="lattice"):
+        compile(Circuit("sign", silu_product(a, (a - 6).relu(), 16) * 2**20 >= 1, length=4))
+
+
+def test_of_two_factors_that_are_0_all_four_silus_are():
+    a = numbers(Int(0, 0), "a")
+    made = compile(Circuit("nothing", silu_product(a, a.shift(1), 16) * 2**20, length=4))
+    assert made.error_bound == 0
+    assert Artifact.of(made).promise["level"] == "bit-exact"
+    assert not numeric_stack(made).run({a: np.zeros((3, 4, 1))}).any()
+
+
+def test_a_product_by_0_that_is_curved_keeps_its_bound_behind_others():
+    """It adds to sums and states that its own domain would let pass for those of zeros."""
+    a = numbers(Int(-6, 6), "a")
+    nothing = silu_product(a, (a - 6).relu(), 8)
+    for after in (nothing.cumsum(), fading_sum(nothing, 0.5), nothing * a, silu_product(nothing, a, 8)):
+        assert compile(Circuit("behind", after, length=4)).error_bound > 0

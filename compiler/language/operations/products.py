@@ -85,7 +85,8 @@ class SiluProduct(Operation):
         return same_width(a, b)
 
     def bounds(self, a: Domain, b: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:
-        reach = a.bound * b.bound
+        """Of a product that is 0 as far as four silus are: where they do not cancel, its numbers are on no lattice."""
+        reach = a.bound * b.bound or (a.bound + b.bound) ** 4 / (48 * self.scale**2)
         return Fraction(0), -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach
 
     def evaluate(self, a: Array, b: Array) -> Array:
