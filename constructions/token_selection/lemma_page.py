@@ -25,7 +25,8 @@ writes this page (two minutes of a processor). A test builds every row again.
 
 ## Errors
 
-Bound: proved. Error: the largest that was measured, corners among the points.
+Bound: proved. Error: the largest that was measured, corners among the points. x² is no item of F.3: our
+products are made of it.
 
 """
 SIZES = """
