@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,16 +16,19 @@ from compiler.artifact.numeric import numeric_stack
 from compiler.exactness import sampled
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.samples import inputs_of
+from compiler.gadgets import fading
 from compiler.interpreter import interpret
+from compiler.ir.decay import fade_by
 from compiler.language import memory
 from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import signs
 from compiler.language.input_language import InputLanguage
+from compiler.language.reals import choose
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
-from compiler.language.words import concatenate, count, latch, maximum, minimum, select
+from compiler.language.words import concatenate, count, dot, fading_sum, latch, maximum, minimum, select
 from compiler.lowering.fitter import Fitter
 from compiler.passes import common_subexpressions
 from compiler.passes.logic import Logic
@@ -239,3 +243,26 @@ def test_a_circuit_of_numbers_whose_passes_left_a_constant(target: str, numbered
     for late, value in ((n.shift(4), 0), (n.shift(4) + 1, 1)):
         stack = numeric_stack(compiler.compile(Circuit("late", late, length=4), target))
         assert (stack.run({n: np.ones((2, 4, 1))}) == value).all()
+
+
+def _fading_behind_a_decision() -> Circuit:
+    """No bound on its error is known: of x.clip(2, 6) = 2 all is on a lattice, and yet computed of real numbers."""
+    x = numbers(Real(-1, 1), "x")
+    y = x.clip(2, 6)
+    chosen = choose(y, dot(y, y), y, 0.7).clip(-4, -2)
+    return Circuit("fading", fading_sum(chosen, Fraction(1, 4)), length=12)
+
+
+def test_what_fades_by_the_nearest_factor_is_no_mistake_where_no_bound_is_known():
+    made = compiler.compile(_fading_behind_a_decision())
+    assert made.error_bound is None
+    stack = numeric_stack(made)
+    out = stack.run({"x": np.linspace(-1, 1, 24).reshape(2, 12, 1)})
+    wanted = [-2 * sum(Fraction(1, 4) ** k for k in range(t + 1)) for t in range(12)]
+    assert np.abs(out[..., 0] - np.array(wanted, dtype=float)).max() < 1e-5
+
+
+def test_a_wrong_factor_is_caught_where_no_bound_is_known(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fading, "fade_by", lambda factor: fade_by(factor * Fraction(99999, 100000)))
+    with pytest.raises(Miscompiled, match=r"instead of -2\.5"):
+        compiler.compile(_fading_behind_a_decision())
