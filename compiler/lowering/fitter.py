@@ -12,6 +12,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import rebuilt
 from compiler.language.stream import Stream, constant, standing_for
+from compiler.lattice.domain import with_zero
 from compiler.lowering.conditions import need_level, need_non_negative
 from compiler.lowering.facts import Facts
 from compiler.lowering.ports import Port
@@ -96,7 +97,7 @@ class Fitter:
             else:
                 carried = past.relu() - (-1 * past).relu() if self.domains.of(atom).lo < 0 else past.relu()
         carried.name = name
-        self.domains.meet(carried, self.domains.of(atom))
+        self.domains.meet(carried, with_zero(self.domains.of(atom)))
         return carried
 
     def within_reach(self, stream: Stream) -> Stream:

@@ -14,7 +14,7 @@ from compiler.errors import CompileError
 from compiler.language.operations import Operation
 from compiler.language.operations.known import Known
 from compiler.language.stream import Stream
-from compiler.lattice.domain import Domain, least_unit, outward, raised, up
+from compiler.lattice.domain import Domain, least_unit, outward, raised, up, with_zero
 from compiler.lattice.matrix_sums import MatrixSums, MatrixSumsCache, Sums, added, least_units
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -73,7 +73,7 @@ def _interval(parts: list[Sums], width: int) -> tuple[np.ndarray, np.ndarray]:
 def interval_within(stream: Stream, known: Summed) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of every lane at the positions of a sequence; domains also hold before its start, where all is 0."""
     form = affine_form(stream)
-    domains = [known.of(atom) if lag else _at_positions(atom, known) for atom, lag in form]
+    domains = [with_zero(known.of(atom)) if lag else _at_positions(atom, known) for atom, lag in form]
     parts = [known.matrix_sums(m, stream).of(d, up(d.l1)) for m, d in zip(form.values(), domains, strict=True)]
     low, high = _interval(parts, stream.width)
     whole = known.of(stream)  # what the stream was rewritten from may be known better than its parts
