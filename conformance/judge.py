@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, product
 from typing import Any, Literal
 
 import torch
@@ -13,10 +14,10 @@ from conformance.asked import Runs, fitting, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.borders import CHUNKS_OF
-from conformance.cases.crossed import LENGTHS, STEPS, firsts, options_of, varied
+from conformance.cases.crossed import LENGTHS, STEPS, factors_of, firsts, options_of, varied
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
-from conformance.cases.fitted import plain
+from conformance.cases.fitted import plain, usual
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -161,17 +162,38 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def sided(kernel: Kernel) -> Kernel:
-    """With the side of a norm on which it has its gate, where it has no argument for that: the one of which it is
-    right, or else the nearer.
+    """With the side of a norm on which it has its gate, where it has no argument for that: the one on which the first
+    case with a gate that it takes is right, or else the nearer in the first of each; None where it takes none.
     """
     if kernel.op != "norm" or "norm_before_gate" in kernel.accepts or "z" not in kernel.accepts:
         return kernel
-    asked = {each: next(case for case in cases("norm") if case.name == f"gate {each}") for each in ("before", "after")}
-    if all(judged(kernel, case).status not in _RAN for case in asked.values()) and kernel.keywords == "none":
-        size = size_tried(kernel, "norm", _runs(kernel))
-        asked = {each: plain("norm", size, z=True, gate=each) for each in asked} if size else asked
-    tried = {each: judged(replace(kernel, gate_after=each == "after"), case) for each, case in asked.items()}
-    return replace(kernel, gate_after=min(tried, key=lambda each: _how_wrong(tried[each])) == "after")
+    if kernel.gate_after is None:  # it was asked
+        return kernel
+    nearest: dict[bool, tuple[int, float]] = {}
+    for case in _gated():
+        if len(nearest) == 2 and case.name.startswith("fitted"):  # it is wrong in all others of both sides
+            break
+        behind = bool(case.options["norm_before_gate"])
+        finding = judged(replace(kernel, gate_after=behind), case)
+        if finding.status == "passed":
+            return replace(kernel, gate_after=behind)
+        if finding.status == "failed":
+            first, part = _how_wrong(finding)
+            nearest.setdefault(behind, (first, part / max(1, finding.of)))
+    return replace(kernel, gate_after=min(nearest, key=lambda side: nearest[side]) if nearest else None)
+
+
+def _gated() -> Iterator[Case]:
+    """Cases of a norm with a gate, on either side of it: those that all are asked, then usual sizes with options."""
+    asked = sorted(cases("norm"), key=lambda case: list(STAGES).index(case.stage))
+    crossed = (case for crossing in CROSSINGS for case in crossing("norm"))
+    yield from (case for case in chain(asked, crossed) if "z" in case.inputs)
+    factors = factors_of("norm")
+    names = ("dtype", "batch", "groups", "views")
+    for size in usual("norm"):
+        for values in product(*(factors[name] for name in names)):
+            for side in factors["gate"]:
+                yield plain("norm", size, z=True, gate=side, **dict(zip(names, values, strict=True)))
 
 
 def _how_wrong(finding: Finding) -> tuple[int, int]:

@@ -92,7 +92,8 @@ class Kernel:
         alone, a case of the scan is one of heads whose channels have steps and decays of their own.
     accepts: the names of its arguments, those of `SIGNATURES`; what else a case has is not tried.
     device: where the operands are put; results are brought back.
-    gate_after: whether its gate is behind the norm, where it has no argument for that: `conformance.judge.sided` asks.
+    gate_after: whether its gate is behind the norm, where it has no argument for that: `conformance.judge.sided` asks;
+        None: nothing with a gate was taken, and so nothing with a gate is judged.
     keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
     defaults: what its signature has for arguments that are left out.
     earlier: the operands of the call before, which a later call may not write to either.
@@ -107,7 +108,7 @@ class Kernel:
     accepts: frozenset[str]
     device: str = "cpu"
     states: Literal["one", "each"] = "one"
-    gate_after: bool = False
+    gate_after: bool | None = False
     keywords: Literal["none", "unknown", "any"] = "none"
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
@@ -176,6 +177,8 @@ class Kernel:
         """A norm that is not told on which side of it the gate stands: it is run on the cases of the one that it
         computes, and on all without a gate.
         """
+        if self.gate_after is None and "z" in inputs:
+            raise Lacks("it takes no norm_before_gate, and took no case that tells on which side its gate is")
         if self.keywords == "any" and not self.gate_after:
             return
         if "z" in inputs and options["norm_before_gate"] != self.gate_after:
