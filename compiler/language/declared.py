@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from compiler.language.arguments import MOST_LANES, instance, integer, number
-from compiler.language.types import Int, Real, Type
+from compiler.language.types import OPEN, Int, Real, Type
 
 
 def declared(type: Type, what: str) -> Type:
@@ -24,4 +24,19 @@ def declared(type: Type, what: str) -> Type:
         (integer if isinstance(type, Int) else number)(bound, f"a bound of {what}")
     if bounds != sorted(bounds):
         raise ValueError(f"the type of {what} is {type}, and lo must be at most hi")
+    return type
+
+
+def of_input(type: Type, what: str) -> Type:
+    """The same of a numeric input, whose open bound is 2^62 in size: ValueError for a bound that lies beyond it."""
+    declared(type, what)
+    if isinstance(type, Int | Real):
+        above = type.hi is None and type.lo is not None and type.lo > OPEN
+        below = type.lo is None and type.hi is not None and type.hi < -OPEN
+        if above or below:
+            side, limit = ("hi", "2^62") if above else ("lo", "-2^62")
+            raise ValueError(
+                f"the type of {what} is {type}, and its open {side} stands for {limit}, which its other bound exceeds; "
+                f"declare {side}"
+            )
     return type

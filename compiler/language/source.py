@@ -12,7 +12,7 @@ from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer
 from compiler.language.codebook import Codebook
-from compiler.language.declared import declared
+from compiler.language.declared import of_input
 from compiler.language.given_matrix import given_matrix
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
@@ -108,7 +108,7 @@ class Tokens:
 
 def numbers(type: Type, name: str = "x") -> Stream:
     """A numeric input of the declared type (for circuits without tokens)."""
-    return Stream(ops.Numbers(declared(type, "numbers")), (), name)
+    return Stream(ops.Numbers(of_input(type, "numbers")), (), name)
 
 
 def position() -> Stream:

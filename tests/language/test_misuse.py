@@ -96,6 +96,12 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "interpret what is compiled": (lambda: interpret(compile(SOME)), "compiled.interpret(tokens) runs a compiled one"),
     "verify by a text": (lambda: verify(SOME, "f"), "the function is 'f', and a function of a sequence's tokens"),
     "numbers backwards": (lambda: numbers(Real(3, -3)), "lo must be at most hi"),
+    "integers beyond an open bound": (
+        lambda: numbers(Int(2**63, None)),
+        "its open hi stands for 2^62, which its other",
+    ),
+    "numbers beyond an open bound": (lambda: numbers(Real(2.0**63)), "its open hi stands for 2^62, which its other"),
+    "numbers below an open bound": (lambda: numbers(Real(None, -(2.0**70))), "its open lo stands for -2^62, which its"),
     "half an integer": (lambda: numbers(Int(0.5, 2)), "a bound of numbers is 0.5, and an integer is needed"),
     "numbers of no width": (lambda: numbers(Int(0, 1, 0)), "the width of numbers is 0, and it must be at least 1"),
     "a gap below 0": (lambda: numbers(Real(-1, 1, gap=-1)), "the gap of numbers is -1, and it must be at least 0"),
