@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from compiler.artifact.manifest import Manifest
 
 _MOST_SHOWN = 4  # lanes, in a message
+_WHOLE = 2.0**53  # below, float64 holds every integer
 Inputs = Mapping[Stream, np.ndarray] | Mapping[str, np.ndarray]  # for each numeric input (batch, time, width)
 
 
@@ -73,14 +75,21 @@ class NumericStack(nn.Module):
         a sequence longer than the promise.
         """
         known = {*self._streams, *(i.name for i in self.inputs)}
+        called = Counter(i.name for i in self.inputs)
         by_key: dict[object, np.ndarray] = dict(inputs.items())
         for given in inputs:
             if isinstance(given, str) and given not in known:
                 names = ", ".join(i.name for i in self.inputs)
                 raise ValueError(f"there is no numeric input {given!r}; the inputs are {names}.")
+            if isinstance(given, str) and called[given] > 1:
+                raise ValueError(f"{called[given]} numeric inputs are called {given!r}; give each by its stream.")
         if not inputs and shape is None:
             raise ValueError(f"no numeric input has values; the inputs are {', '.join(i.name for i in self.inputs)}.")
-        shape = shape or np.shape(next(iter(inputs.values())))[:2]
+        by_key = {given: _numeric(str(getattr(given, "label", given)), values) for given, values in by_key.items()}
+        shape = next(iter(by_key.values())).shape[:2] if shape is None else _sequences(shape)
+        if 0 in shape:
+            what = "sequences" if shape[0] == 0 else "positions"
+            raise ValueError(f"the inputs have the shape {tuple(shape)}: no {what}, and at least one is needed.")
         if len(shape) > 1 and shape[1] > self.length:
             raise ValueError(f"the inputs have {shape[1]} positions, and the promise is for at most {self.length}.")
         lanes = self.constant.expand(*shape, -1).clone()
@@ -90,7 +99,7 @@ class NumericStack(nn.Module):
                 values = positions(record, *shape)
             if values is None:
                 raise ValueError(f"numeric input {record.name!r} has no values.")
-            values = _checked(record, np.asarray(values, dtype=np.float64), shape)
+            values = _checked(record, np.asarray(values), shape)
             seats = np.array(record.lanes)
             lanes[..., seats[seats >= 0]] = torch.from_numpy(values[..., seats >= 0]).to(lanes)
         return lanes
@@ -216,8 +225,53 @@ def _record(stream: Stream, lanes: list[int]) -> NumberInput:
     return replace(record, one_hot=isinstance(type, OneHot)) if record.flags else record
 
 
-def _checked(record: NumberInput, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _sequences(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(batch, time); ValueError for what is none."""
+    if len(shape) != 2 or not all(isinstance(size, int | np.integer) and size >= 0 for size in shape):
+        raise ValueError(f"the shape of a run is {shape}, and (sequences, positions) is needed.")
+    return int(shape[0]), int(shape[1])
+
+
+def _numeric(name: str, values: object) -> np.ndarray:
+    """The values as an array of real numbers; ValueError for any other, and where some are left out by a mask."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"numeric input {name!r} is a masked array, and every number is needed; fill it first.")
+    try:
+        array = np.asarray(values)
+    except ValueError as reason:
+        raise ValueError(f"numeric input {name!r} has rows of different lengths: {reason}.") from reason
+    odd = {type(v).__name__ for v in array.flat if not isinstance(v, Real | np.bool_)} if array.dtype == object else ()
+    if odd or array.dtype.kind not in "biufO":
+        found = f"{min(odd)} entries" if odd else f"entries of dtype {array.dtype}"
+        raise ValueError(f"numeric input {name!r} has {found}, and real numbers are needed.")
+    return array
+
+
+def _rounded(record: NumberInput, given: np.ndarray) -> np.ndarray:
+    """The values in float64; ValueError where that changes an integer, or makes one."""
+    with np.errstate(over="ignore"):
+        try:
+            values = given.astype(np.float64)
+        except OverflowError:
+            raise ValueError(
+                f"numeric input {record.name!r} holds a number beyond float64, and it must be {record.kind}."
+            ) from None
+    if not record.integral or given.dtype.kind in "bf" and given.dtype.itemsize <= values.itemsize:
+        return values
+    near = np.isfinite(values) & (np.abs(values) <= max(-record.least, record.most))
+    if given.dtype.kind in "iu":
+        near &= np.abs(values) >= _WHOLE
+    for value, held in zip(given[near].tolist(), values[near].tolist(), strict=True):
+        if value != held:
+            raise ValueError(
+                f"numeric input {record.name!r} holds {value}, which float64 does not, and it must be {record.kind}."
+            )
+    return values
+
+
+def _checked(record: NumberInput, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The promises of a circuit hold on the declared types only."""
+    values = _rounded(record, given)
     if values.shape != (*shape, record.width):
         known = values.ndim == 3 and len(shape) == 2  # of one axis too few nobody can say which sequence it is of
         wanted = (*shape, record.width) if known else f"(sequences, positions, {record.width})"

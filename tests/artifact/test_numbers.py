@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ from compiler.artifact.files import CARD, GRAPH, MANIFEST, NUMBERS_FILES
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import sealed
 from compiler.artifact.numbers_config import NumberInput
-from compiler.artifact.numeric import _record, numeric_stack
+from compiler.artifact.numeric import NumericStack, _record, numeric_stack
+from compiler.language.words import minimum
 
 X, N, PLACE = numbers(Real(-8, 8, 2), "x"), numbers(Int(-9, 9), "n"), numbers(OneHot(4), "position")
 CIRCUITS = {
@@ -281,3 +283,62 @@ def test_a_model_over_numbers_writes_no_tokens(tmp_path: Path) -> None:
         compiler.generate(tmp_path / "out", "a")
     with pytest.raises(CheckpointError, match="one over tokens is needed"):
         load_over_tokens(tmp_path / "out")
+
+
+def _pair(first: str = "n", second: str = "m") -> NumericStack:
+    n, m = numbers(Int(-8, 8), first), numbers(Int(-8, 8), second)
+    return numeric_stack(compiler.compile(Circuit("pair", n - 2 * m, length=3)))
+
+
+ONES = np.ones((1, 3, 1))
+HALF = np.full((1, 3, 1), Fraction(1, 2), dtype=object)
+NEARLY = np.full((1, 3, 1), 1 + Fraction(1, 2**80), dtype=object)  # the nearest float64 is 1
+NO_NUMBERS: dict[str, tuple[object, str]] = {
+    "halves": (HALF, "must be an integer from -8 to 8"),
+    "nearly integers": (NEARLY, "which float64 does not, and it must be an integer from -8 to 8"),
+    "beyond float64": (np.full((1, 3, 1), 10**400, dtype=object), "holds a number beyond float64"),
+    "complex": (ONES + 2j, "has entries of dtype complex128, and real numbers are needed"),
+    "complex objects": ((ONES + 2j).astype(object), "has complex entries, and real numbers are needed"),
+    "texts": (ONES.astype(str), "and real numbers are needed"),
+    "texts in objects": (ONES.astype(str).astype(object), "has str entries, and real numbers are needed"),
+    "times": (ONES.astype("timedelta64[s]"), "and real numbers are needed"),
+    "nothing": (np.full((1, 3, 1), None), "has NoneType entries, and real numbers are needed"),
+    "masked": (np.ma.masked_equal(ONES, 1), "is a masked array, and every number is needed"),
+    "ragged": ([[[1], [1, 2], [1]]], "has rows of different lengths"),
+    "no sequences": (ONES[:0], "no sequences, and at least one is needed"),
+    "no positions": (ONES[:, :0], "no positions, and at least one is needed"),
+}
+
+
+@pytest.mark.parametrize("case", NO_NUMBERS)
+def test_what_holds_no_numbers_is_refused_in_a_sentence(case: str) -> None:
+    values, reason = NO_NUMBERS[case]
+    with pytest.raises(ValueError, match=reason):
+        _pair().run({"n": values, "m": values})
+
+
+def test_numbers_of_any_kind_are_taken() -> None:
+    whole = [[[2], [0], [-3]]]
+    for kind in (np.int8, np.int64, np.float16, np.float32, object, bool):
+        n = np.array(whole).astype(kind)
+        out = _pair().run({"n": n, "m": np.array([[[1], [1], [Fraction(4, 2)]]], dtype=object)})
+        assert out.ravel().tolist() == [int(n[0, 0, 0]) - 2, int(n[0, 1, 0]) - 2, int(n[0, 2, 0]) - 4]
+
+
+def test_a_large_integer_is_not_rounded() -> None:
+    n = numbers(Int(0, None), "n")
+    stack = numeric_stack(compiler.compile(Circuit("least", minimum(n, 5), length=1)))
+    with pytest.raises(ValueError, match="holds 9007199254740993, which float64 does not"):
+        stack.run({"n": np.array([[[2**53 + 1]]])})
+
+
+def test_a_shape_is_of_sequences_and_positions() -> None:
+    for shape in ((1, 1, 7), (3,), ("a", 1)):
+        with pytest.raises(ValueError, match=r"and \(sequences, positions\) is needed"):
+            _pair().run({}, shape)
+
+
+def test_a_name_of_two_inputs_is_refused() -> None:
+    stack = _pair("x", "x")
+    with pytest.raises(ValueError, match="2 numeric inputs are called 'x'; give each by its stream"):
+        stack.run({"x": ONES})
