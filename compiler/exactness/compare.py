@@ -16,7 +16,7 @@ import numpy as np
 
 from compiler.analysis.affine_form import ONE
 from compiler.errors import CompileError
-from compiler.exactness.faded import as_faded
+from compiler.exactness.approximated import as_approximated
 from compiler.exactness.sampled import CANCELLED, ROUNDING, WORK, Held, Sampled, floats_do, read_by
 from compiler.exactness.samples import inputs_of
 from compiler.interpreter import interpret
@@ -44,14 +44,14 @@ def compare(compiled, written: Circuit | None = None) -> None:
         lanes + len(b.features.names) + len(b.channels.names) * (1 + b.d_state) for b in compiled.blocks
     )
     positions = max(8, min(POSITIONS, WORK // size))
-    faded = as_faded(circuit) if compiled.error_bound is None else circuit
+    near = as_approximated(circuit) if compiled.error_bound is None else circuit
     for inputs in inputs_of(written or circuit, positions):  # what was left out may have inputs of its own
         tokens, numbers = inputs
         held = source.held(inputs)
         expected = source.output(inputs, held)
-        if faded is not circuit:
-            read = read_by(faded.streams, numbers)
-            expected = interpret(faded, tokens, read, dtype=np.float64)[faded.output]
+        if near is not circuit:
+            read = read_by(near.streams, numbers)
+            expected = interpret(near, tokens, read, dtype=np.float64)[near.output]
         _compare(compiled, tokens, numbers, expected)
         _need_held(source, held)
         _need_held(core, core.held(inputs))

@@ -28,7 +28,7 @@ from compiler.language.reals import choose
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
-from compiler.language.words import concatenate, count, dot, fading_sum, latch, maximum, minimum, select
+from compiler.language.words import concatenate, count, dot, fading_sum, latch, maximum, minimum, select, silu_product
 from compiler.lowering.fitter import Fitter
 from compiler.passes import common_subexpressions
 from compiler.passes.logic import Logic
@@ -266,3 +266,14 @@ def test_a_wrong_factor_is_caught_where_no_bound_is_known(monkeypatch: pytest.Mo
     monkeypatch.setattr(fading, "fade_by", lambda factor: fade_by(factor * Fraction(99999, 100000)))
     with pytest.raises(Miscompiled, match=r"instead of -2\.5"):
         compiler.compile(_fading_behind_a_decision())
+
+
+def test_four_silus_are_no_mistake_where_no_bound_is_known():
+    """At a scale of 4 they are far from the product, by the lemma's own formula, and no bound says how far."""
+    x, n = numbers(Real(-1, 1), "x"), numbers(Int(-6, 6), "n")
+    made = compiler.compile(Circuit("silus", silu_product(n, n, 4) + (x.clip(2, 6) + 0.5).relu(), length=6))
+    assert made.error_bound is None
+    given = np.arange(-6.0, 6.0).reshape(2, 6, 1)
+    silu = lambda z: z / (1 + np.exp(-z))
+    wanted = 8 * (silu(given / 2) + silu(-given / 2)) + 2.5
+    assert np.abs(numeric_stack(made).run({"x": 0 * given, "n": given}) - wanted).max() < 1e-4
