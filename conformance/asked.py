@@ -9,6 +9,7 @@ from conformance.cases.crossed import DTYPES, Option, option_of, options_of, var
 from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
 from conformance.features import OF_ARGUMENTS, features
 from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, Kernel
+from conformance.layouts import viewed
 from conformance.loader import Case
 
 Runs = Callable[[Case], bool]
@@ -74,8 +75,8 @@ def never_asked(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> t
     """What a kernel may do and some of all cases have, though none of those that it ran, in words."""
     having = {words for case in ran for words in _given(kernel, case)}
     of_arguments = sorted({words for case in there for words in _given(kernel, case)} - having)
-    known = {option for case in there for option in _options(case)}
-    met = {option for case in ran for option in _options(case)}
+    known = {option for case in there for option in told_apart(case)}
+    met = {option for case in ran for option in told_apart(case)}
     varying = {name for op in kernel.operations() for name, _ in varied(op)}
     first = [option for option in _FIRST if option[0] in varying]
     others = [*first, *(option for op in kernel.operations() for option in not_run(kernel, op, ran))]
@@ -102,10 +103,23 @@ def _given(kernel: Kernel, case: Case) -> set[str]:
     return found
 
 
-def _options(case: Case) -> frozenset[Option]:
-    """Which side of a norm its gate is on, only where there is one."""
-    found = options_of(case)
-    return found if "z" in case.inputs else frozenset(option for option in found if option[0] != "gate")
+def told_apart(case: Case) -> frozenset[Option]:
+    """The options of a case that mean something there: not on which side of a norm its gate is, where there is none;
+    nor documents in rows that have one each; nor views of operands that have one axis.
+    """
+    return frozenset(option for option in options_of(case) if _means_something(case, option))
+
+
+def _means_something(case: Case, option: Option) -> bool:
+    name, value = option
+    if name == "gate":
+        return "z" in case.inputs
+    if name == "start" and "documents" in value:
+        numbers = case.inputs["seq_idx"]
+        return bool((numbers != numbers[:, :1]).any())
+    if name == "views" and value:
+        return any(sum(length > 1 for length in m.shape) > 1 for key, m in case.inputs.items() if key in viewed(case))
+    return True
 
 
 def _has_arguments(kernel: Kernel, option: Option) -> bool:
@@ -138,7 +152,9 @@ def _named(op: str, option: Option) -> str:
         return name if value else f"no {name}"
     if name == "limit" and value:
         return f"limits of Δ {value}"
-    return _in_words(option) or (f"the gate {value} the norm" if name == "gate" else f"{name} {value}")
+    if name == "gate":
+        return f"the gate {value} the norm"
+    return _in_words(option) or (name if value is True else f"{name} {value}")
 
 
 def fitting(kernel: Kernel, op: str, ran: Sequence[Case], runs: Runs) -> Size | None:

@@ -36,6 +36,11 @@ def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def viewed(case: Case) -> list[str]:
+    """The operands that views are made of."""
+    return _VIEWED[case.op].split()
+
+
 def _layout(op: str, case: Case, name: str) -> bool | str:
     found = (False, True, "exchanged") if op in _TIME else (False, True)
     return found[zlib.crc32(f"{case.name} {name}".encode()) % len(found)]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Any
 
-from conformance.asked import as_words, fitting, takes, tried_with_options
-from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, options_of, rows_without
+from conformance.asked import as_words, fitting, takes, told_apart, tried_with_options
+from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
 from conformance.cases.fitted import UNIT, Size, exact_of, fitted_cases, ordinary_of, size_of
-from conformance.kernel import Kernel
+from conformance.kernel import STATE_OUT, Kernel
 from conformance.loader import Case
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ _STEPS = 2_000  # of the search for a row
 
 
 def levels_of(case: Case) -> dict[str, Any]:
-    """The options of a case, and whether its last state is asked for."""
-    found = {**dict(options_of(case)), "last state": "last_state" in case.expected}
+    """The options of a case that mean something there, and whether its last state is asked for."""
+    found = {**dict(told_apart(case)), "last state": "last_state" in case.expected}
     return {name: value for name, value in found.items() if name in _names(case.op)}
 
 
@@ -43,28 +43,53 @@ def _names(op: str) -> list[str]:
     return [name for name in factors_of(op) if name not in _NOT_OPTIONS]
 
 
-def taken(kernel: Kernel, op: str) -> dict[str, list[Any]]:
-    """The options of each factor that a kernel has arguments for; the first needs none."""
-    found: dict[str, list[Any]] = {}
+def taken(kernel: Kernel, op: str, found: Sequence[Ran] = ()) -> dict[str, list[Any]]:
+    """The options of each factor that a kernel has arguments for; the first needs none. Not whether the last state is
+    asked for, of a kernel that is seen to give none; nor the side of a gate, where there can be none.
+    """
+    factors: dict[str, list[Any]] = {}
     for name in _names(op):
         first, *others = (option_of(name, value)[1] for value in factors_of(op)[name])
-        found[name] = [first, *(v for v in others if name == "last state" or takes(kernel, op, (name, v)))]
+        factors[name] = [first, *(v for v in others if name == "last state" or takes(kernel, op, (name, v)))]
+    if kernel.gate_after is None:
+        factors["z"] = [False]
     if kernel.gate_after:
-        found["gate"] = ["after"]
-    return found
+        factors["gate"] = ["after"]
+    if "gate" in factors and True not in factors["z"]:
+        del factors["gate"]
+    if "last state" in factors and _gives_no_state(kernel, found):
+        del factors["last state"]
+    return factors
 
 
-def wanted(kernel: Kernel, op: str) -> set[Together]:
+def _gives_no_state(kernel: Kernel, found: Sequence[Ran]) -> bool:
+    """Whether it has no argument for it, and gave none where one was right."""
+    right = [each.results for each in found if each.results is not None and "last_state" in each.case.expected]
+    return not {*STATE_OUT} & kernel.accepts and bool(right) and not any("last_state" in each for each in right)
+
+
+def wanted(kernel: Kernel, op: str, found: Sequence[Ran] = ()) -> set[Together]:
     """All up to three options that a kernel has arguments for, and that may stand together."""
-    factors = taken(kernel, op)
-    found = set()
+    factors = taken(kernel, op, found)
+    all_of_it = set()
     for count in range(1, STRENGTH + 1):
         for names in combinations(factors, count):
             for values in product(*(factors[name] for name in names)):
                 levels = dict(zip(names, values, strict=True))
-                if meets({**levels, "op": op}):
-                    found.add(frozenset(levels.items()))
-    return found
+                if meets({**levels, "op": op}) and not _of_no_gate(levels):
+                    all_of_it.add(frozenset(levels.items()))
+    return all_of_it
+
+
+def _of_no_gate(levels: Levels) -> bool:
+    """Whether they say on which side a gate is that is not there."""
+    return "gate" in levels and levels.get("z") is False
+
+
+def _needed(some: Together) -> dict[str, Any]:
+    """These, and the gate whose side they say."""
+    levels = dict(some)
+    return levels | {"z": True} if "gate" in levels else levels
 
 
 def met(rows: Iterable[Levels]) -> set[Together]:
@@ -77,16 +102,20 @@ def met(rows: Iterable[Levels]) -> set[Together]:
 
 def never_met(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
     """What a kernel has arguments for and no case that it ran has together, in words: the fewest options of each.
-    What it has no argument for is told elsewhere, as are most options alone.
+    What it has no argument for is told elsewhere, as are most options alone. Of a step, which is run on the cases of
+    two operations, each names its own; nothing is said of one of which no case ran.
     """
     said: dict[str, None] = {}
     for op in kernel.operations():
         of_op = [each for each in found if each.case.op == op]
+        if not (rows := _rows_run(of_op)):
+            continue
+        of = f"{op}: " if len(kernel.operations()) > 1 else ""
         there = met(levels_of(each.case) for each in of_op if not each.lacks)
-        missing = wanted(kernel, op) - met(_rows_run(of_op))
+        missing = wanted(kernel, op, of_op) - met(rows)
         for some in sorted(_least(missing), key=lambda some: (len(some), sorted(map(str, some)))):
             if some in there and (words := as_words(op, some)):
-                said[words] = None
+                said[of + words] = None
     return tuple(said)
 
 
@@ -105,7 +134,7 @@ def _parts(some: Together) -> Iterator[Together]:
 
 def asked_together(kernel: Kernel, op: str, found: Sequence[Ran], asks: Asks) -> Iterator[Ran]:
     """A kernel on what has not met in the cases of an operation that it was run on, at a size that it takes."""
-    all_of_it = wanted(kernel, op)
+    all_of_it = wanted(kernel, op, found)
     ran = [each.case for each in found if each.finding.status in _RAN]
     missing = all_of_it - met(_rows_run(found))
     if not missing:
@@ -114,12 +143,13 @@ def asked_together(kernel: Kernel, op: str, found: Sequence[Ran], asks: Asks) ->
     first: dict[str, Any] = {}
     size = fitting(kernel, op, ran, runs)
     if size is None:
-        size, first = tried_with_options(kernel, op, taken(kernel, op), runs)
+        size, first = tried_with_options(kernel, op, taken(kernel, op, found), runs)
     if size is None:
         return
-    meeting = _Meeting(kernel, op, size, missing, asks)
-    meeting.rows += [dict(row) for row in {frozenset(row.items()): None for row in _rows_run(found)}]
-    meeting.known |= met(meeting.rows)
+    meeting = _Meeting(op, size, taken(kernel, op, found), missing, asks)
+    rows = [dict(row) for row in {frozenset(row.items()): None for row in _rows_run(found)}]
+    meeting.rows += [meeting.filled(row) for row in rows]
+    meeting.known |= met(rows)
     yield from meeting.begun(first, [case for case in ran if size_of(case) == size])
     if not meeting.base:
         return
@@ -137,11 +167,14 @@ class _Meeting:
     them; refused: options that it does not take together, or alone; met_alone: whether an option was met here first.
     """
 
-    def __init__(self, kernel: Kernel, op: str, size: Size, missing: set[Together], asks: Asks):
-        self.op, self.size, self.missing, self.asks = op, size, set(missing), asks
-        self.factors = taken(kernel, op)
+    def __init__(self, op: str, size: Size, factors: dict[str, list[Any]], missing: set[Together], asks: Asks):
+        self.op, self.size, self.factors, self.missing, self.asks = op, size, factors, set(missing), asks
         self.without = frozenset(
-            (name, v) for name in self.factors for v in _values(op, name) if v not in self.factors[name]
+            (name, v)
+            for name in _names(op)
+            for first, *others in [_values(op, name)]
+            for v in (first, *others)
+            if v not in factors.get(name, [first])
         )
         self.base: dict[str, Any] = {}
         self.rows: list[dict[str, Any]] = []
@@ -150,10 +183,16 @@ class _Meeting:
         self.met_alone = False
         self.asked: dict[str, bool] = {}
 
+    def filled(self, levels: Levels) -> dict[str, Any]:
+        """A row with these, and the first of each other factor: of the gate's side, say, where there was no gate."""
+        return {name: levels.get(name, values[0]) for name, values in self.factors.items()}
+
     def begun(self, first: Levels, ran: Sequence[Case]) -> Iterator[Ran]:
         """With a row that the kernel runs: without options, but of any dtype; or the least that it ran."""
-        plain = {name: values[0] for name, values in self.factors.items()}
-        others = sorted((levels_of(case) for case in ran), key=lambda row: len(row.items() - plain.items()))
+        plain = self.filled({})
+        others = sorted(
+            (self.filled(levels_of(case)) for case in ran), key=lambda row: len(row.items() - plain.items())
+        )
         dtypes = [{**plain, **first, "dtype": first.get("dtype", dtype)} for dtype in self.factors["dtype"]]
         for row in (*dtypes, *others[:_NEAR]):
             if all(row[name] in values for name, values in self.factors.items()) and (yield from self._ask(row)):
@@ -163,12 +202,12 @@ class _Meeting:
     def alone(self) -> Iterator[Ran]:
         """Each option that was never met, beside those of the base, and, where it is refused there, with one more."""
         for some in sorted((each for each in self.missing if len(each) == 1), key=str):
-            yield from self._ask(self.base | dict(some))
+            yield from self._ask(self.base | _needed(some))
         for some in sorted((each for each in self.missing if len(each) == 1), key=str):
             for name, values in self.factors.items():
-                for value in values if some in self.missing and name not in dict(some) else ():
+                for value in values if some in self.missing and name not in _needed(some) else ():
                     if value != self.base[name] and frozenset({(name, value)}) not in self.missing:
-                        yield from self._ask({**self.base, name: value} | dict(some))
+                        yield from self._ask({**self.base, name: value} | _needed(some))
             if some in self.missing and (yield from self._alone_with(some)) is None:
                 self._refuse(some)
 
@@ -204,16 +243,16 @@ class _Meeting:
         """A row that is run and holds these, made of the base or of rows near to it; None where there is none."""
         parts = sorted(_parts(some), key=lambda part: (-len(part), sorted(map(str, part))))
         near = (next((row for row in self.rows if part <= row.items()), self.base) for part in parts)
-        known = (row for strength in (3, 2) if (row := self._of_known(dict(some), some, strength, [_STEPS])))
+        known = (row for strength in (3, 2) if (row := self._of_known(_needed(some), some, strength, [_STEPS])))
         for row in chain((self.base,), known, near, self._any_two_with(some)):
-            changed = {**row, **dict(some)}
+            changed = {**row, **_needed(some)}
             if not self._holds_refused(changed) and (yield from self._ask(changed)):
                 return changed
         return None
 
     def _any_two_with(self, some: Together) -> Iterator[dict[str, Any]]:
         """Rows with these in which any two others meet: they may be taken beside some that nothing yet has led to."""
-        pinned = dict(some)
+        pinned = _needed(some)
         factors: Factors = {n: [v for v in values if pinned.get(n, v) == v] for n, values in self.factors.items()}
         yield from rows_without(factors, frozenset(), 2)
 
@@ -230,7 +269,7 @@ class _Meeting:
                 return None
             new = (name, value)
             beside = (frozenset((*rest, new)) for rest in combinations(row.items(), strength - 1))
-            if all(each in self.known or len(each & some) > 1 for each in beside) and (
+            if all(each in self.known or len(each & some) > 1 or _of_no_gate(dict(each)) for each in beside) and (
                 found := self._of_known({**row, name: value}, some, strength, left)
             ):
                 return found
@@ -252,7 +291,7 @@ class _Meeting:
 
     def _completed(self, some: Together) -> dict[str, Any] | None:
         """A row that holds these and as much more of what is missing as there is."""
-        row = dict(some)
+        row = _needed(some)
         for name in sorted(self.factors, key=lambda name: -len(self.factors[name])):
             if name in row:
                 continue
@@ -270,7 +309,7 @@ class _Meeting:
         )
 
     def _holds_refused(self, row: Levels) -> bool:
-        levels = frozenset(row.items())
+        levels = frozenset((name, value) for name, value in row.items() if name != "gate" or row.get("z") is not False)
         return any(some <= levels for some in self.refused)
 
     def _refuse(self, some: Together) -> None:
@@ -302,7 +341,7 @@ class _Meeting:
         self.asked[case.name] = any(each.finding.status in _RAN for each in found)
         if self.asked[case.name]:
             row = levels_of(case)
-            self.rows.append(row)
+            self.rows.append(self.filled(row))
             here = met([row])
             self.met_alone = self.met_alone or any(len(some) == 1 and some in self.missing for some in here)
             self.known |= here

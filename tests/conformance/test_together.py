@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from conformance.asked import as_words
+from conformance.cases.crossed import render
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.judge import trial
 from conformance.kernel import Kernel
@@ -207,3 +208,63 @@ def _must_be_refused(levels: dict[str, Any], refused: list[frozenset[tuple[str, 
         rows = [row | {name: v} for row in rows for v in ([levels[name]] if name in levels else each)]
     rows = [row for row in rows if not (row["start"] == "documents" and row["last state"])]
     return all(any(each <= call for each in refused for call in _calls(row)) for row in rows)
+
+
+def _gate_before_groups(given: Mapping[str, Any]) -> bool:
+    before = given.get("z") is not None and not given["norm_before_gate"]
+    grouped = given.get("group_size") not in (None, given["x"].shape[-1])
+    return before and grouped and given["x"].dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    "refuses",
+    [
+        lambda given: "lengths in 16s" if given["x"].shape[1] % 16 else "",
+        lambda given: "1,024 channels" if given["x"].shape[2] != 1024 else "",
+    ],
+    ids=["16 positions", "1,024 channels"],
+)
+def test_the_side_of_a_gate_meets_two_options_where_there_is_a_gate(refuses: Refuses) -> None:
+    """Of a norm without a gate a side met the two others, and where there is one it never did."""
+    tested = of("norm", refuses, without("z", _gate_before_groups))
+    assert any(each.finding.status == "failed" for each in trial(tested))
+
+
+def test_no_last_state_is_told_of_a_kernel_that_has_no_argument_for_it() -> None:
+    full = of("conv", lambda given: "" if given["x"].shape[1] == 64 else "64 channels")
+    call = lambda **given: full.call(**given)[0] if isinstance(full.call(**given), tuple) else full.call(**given)
+    tested = Kernel("no state", "conv", call, frozenset({"x", "weight", "bias", "activation"}))
+    found = list(trial(tested))
+    assert {each.finding.status for each in found} == {"passed", "skipped"}
+    assert not any("last state" in dict(each) for each in wanted(tested, "conv", found))
+    assert not any("last state" in words for words in never_met(tested, found))
+
+
+def test_documents_and_views_meet_only_where_they_can_be_told() -> None:
+    row = {"length": 1, "dtype": "float32", "batch": 1, "views": True, "start": "documents", "bias": True, "taps": 4}
+    row |= {"sizes": 8, "activation": None, "last state": False}
+    one, several = (levels_of(render("conv", row | {"length": length})) for length in (1, 65))
+    assert "start" not in one and several["start"] == "documents"
+    assert "views" not in one and several["views"] is True
+
+
+def test_what_a_step_never_met_names_its_operation() -> None:
+    """Of each of the two operations on whose cases it is run, and of none of which nothing ran."""
+    right = FUNCTIONS["step"]
+
+    def call(**given: Any) -> Any:
+        if given.get("D") is not None and given.get("z") is not None and given["state"].dim() == 4:
+            raise NotImplementedError("no D beside z of heads")
+        return right(**given)
+
+    accepts = frozenset(["state", "x", "dt", "A", "B", "C", "D", "z", "dt_bias", "dt_softplus"])
+    tested = Kernel("step", "step", call, accepts)
+    found = list(trial(tested))
+    said = never_met(tested, found)
+    assert {*said} == {
+        "selective_scan: D with several groups with z",
+        "ssd: D of each channel with z",
+        "ssd: D of heads with z",
+    }
+    only = [each for each in found if each.case.op == "selective_scan"]
+    assert not any(words.startswith("ssd: ") for words in never_met(tested, only))
