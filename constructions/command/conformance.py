@@ -131,6 +131,7 @@ def conformance(
     if out is not None:
         report |= {"out": str(out), "vectors": vectors, "models": models}
     with _said_of("the report cannot be printed") as printed:
+        _check_readable()
         if as_json:
             told(strict_json(report | {"tested": [each.to_json() for each in tested]}))
         else:
@@ -162,6 +163,14 @@ def _said_of(what: str) -> Iterator[list[str]]:
             os.write(2, f"{failed[0]}\n".encode(errors="replace"))
         if what.startswith("the report"):
             _leave_stdout()
+
+
+def _check_readable() -> None:
+    """OSError where the standard output was closed before the program began (`>&-`): it has one then that nobody reads,
+    and exit code 0 would be a verdict.
+    """
+    if sys.__stdout__ is None:
+        raise OSError("the standard output is closed")
 
 
 def _leave_stdout() -> None:
@@ -404,6 +413,11 @@ def _faults(where: Where, as_json: bool) -> None:
                 found[bug] = row(*bug)
                 advance(1)
         rows = [found[bug] for bug in bugs()]
-    say(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
+    with _said_of("the report cannot be printed") as printed:
+        _check_readable()
+        say(strict_json([row.to_json() for row in rows]) if as_json else text(rows))
+        sys.stdout.flush()
     if not all(row.right for row in rows):
         raise typer.Exit(1)
+    if printed:
+        raise typer.Exit(2)

@@ -71,6 +71,16 @@ def test_a_report_that_cannot_be_printed_leaves_the_code_and_the_file(name: str,
     assert len(ET.parse(tmp_path / "r.xml").getroot()[0]) > 50
 
 
+@pytest.mark.parametrize("more", [(), ("--json",), ("--junit", "r.xml")])
+def test_a_report_that_nobody_reads_is_no_right_verdict(more: tuple[str, ...], tmp_path: Path) -> None:
+    """`construct conformance … >&-`: Python has no sys.stdout then."""
+    (tmp_path / "own_norm.py").write_text(NORM)
+    start = "import sys; sys.stdout = sys.__stdout__ = None; from constructions.__main__ import main; main()"
+    found = fresh("-c", start, "conformance", "--kernel", "own_norm.py:norm", *more, cwd=tmp_path)
+    assert found.returncode == 2 and "the report cannot be printed: the standard output is closed" in found.stderr
+    assert ("--junit" in more) == (tmp_path / "r.xml").exists()
+
+
 def test_names_in_the_junit_of_a_step_are_its_own() -> None:
     """It is run on the cases of both scans, of which some have one name."""
     tested = list(try_kernel(kernel(step)))
