@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, product
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
+from conformance.findings import Finding, Ran, Status, Why
 from conformance.interrupt import interrupted
 from conformance.kernel import OFFSETS, STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
 from conformance.keywords import looked_into
@@ -29,62 +30,6 @@ from conformance.loader import Case, ends_of_documents
 from conformance.sentences import sentence
 from conformance.stages import STAGES
 from conformance.together import asked_together
-
-Status = Literal["passed", "failed", "failed to run", "skipped"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """How a case came out.
-
-    position: the first wrong position, None where none or where the last state alone is wrong; near: that position
-    against known borders; wrong, of: how many entries; entries: which they are; asks: what the case asks for that no
-    earlier one does; cause: the known mistake that gives all that was seen, "" where there is none; op: the operation
-    whose case it is, "" of a model.
-    """
-
-    stage: str
-    case: str
-    status: Status
-    says: str = ""
-    position: int | None = None
-    near: str = ""
-    cause: str = ""
-    wrong: int = 0
-    of: int = 0
-    entries: str = ""
-    asks: str = ""
-    op: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A case that was run; results: what came back, where it was compared; lacks: whether it was not run because the
-    kernel has no argument for something.
-    """
-
-    case: Case
-    finding: Finding
-    results: Mapping[str, Tensor] | None = None
-    lacks: bool = False
-
-
-@dataclass(frozen=True)
-class Why:
-    """What is known of why cases are wrong.
-
-    likely: the known mistakes that give all that was seen, of right cases too; else "". apart: each says what all
-    wrong cases have and no right one has; first: where there is no such thing, what the first of them has and no right
-    one; none_right: whether there is no right one.
-    """
-
-    likely: str = ""
-    apart: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
-    none_right: bool = False
 
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:

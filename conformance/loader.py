@@ -29,7 +29,7 @@ class Case:
     """One call of an operation, and what it must return.
 
     op:        "selective_scan", "ssd", "conv", "norm" or "delta_rule"; their shapes are told in `conformance.exact`.
-    stage:     what the case belongs to; `conformance.judge.STAGES` has their order.
+    stage:     what the case belongs to; `conformance.stages.STAGES` has their order.
     name:      unique within the operation.
     asks:      the one thing that this case needs and no earlier one does: what is likely wrong where it fails.
     inputs:    tensors by argument name, as the operation takes them.

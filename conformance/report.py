@@ -14,7 +14,8 @@ from conformance.asked import never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
-from conformance.judge import Finding, Status, Why, run, sided, trial, verdict, why, with_cause
+from conformance.findings import Finding, Status, Why
+from conformance.judge import run, sided, trial, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.keywords import looked_into
 from conformance.loader import Case, save

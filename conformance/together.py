@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conformance.asked import as_words, fitting, takes, told_apart, tried_with_options
 from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
 from conformance.cases.fitted import UNIT, Size, exact_of, fitted_cases, ordinary_of, size_of
+from conformance.findings import Ran
 from conformance.kernel import STATE_OUT, Kernel
 from conformance.loader import Case
-
-if TYPE_CHECKING:
-    from conformance.judge import Ran
 
 Together = frozenset[Option]
 """Options, no two of one factor."""
 Levels = Mapping[str, Any]
-Asks = Callable[[Case], "Iterable[Ran]"]
+Asks = Callable[[Case], Iterable[Ran]]
 
 _NOT_OPTIONS = ("length", "chunk", "sizes", "spread")
 _RAN = ("passed", "failed")

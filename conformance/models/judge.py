@@ -14,7 +14,8 @@ from conformance.entries import boxed
 from conformance.faults.delta import BUGS as RULES
 from conformance.faults.delta_models import DELTA_KINDS, FaultyRule
 from conformance.faults.runtime import MODEL_BUGS, FaultyRuntime
-from conformance.judge import Finding, near
+from conformance.findings import Finding
+from conformance.judge import near
 from conformance.loader import Case
 from conformance.models.case import ModelCase, right_entries
 from conformance.models.modes import MODE_STAGES, Mode, Told, modes

@@ -23,7 +23,7 @@ from constructions.command.sharding import Where
 from constructions.command.stdout import stdout_lent, told
 
 if TYPE_CHECKING:
-    from conformance.judge import Finding, Why
+    from conformance.findings import Finding, Why
     from conformance.models.case import ModelCase
     from conformance.report import Tested
 
@@ -279,7 +279,7 @@ def _check_run(kernel: str, exact: Tested) -> None:
 
 def _shared(name: str, runtime: str, full: bool, only: Sequence[str], where: Where) -> Tested:
     """A runtime on models, each of which is made and run by one of many processes."""
-    from conformance.judge import Finding
+    from conformance.findings import Finding
     from conformance.models.build import names
     from conformance.report import Tested
     from constructions.shards.shard import Shard

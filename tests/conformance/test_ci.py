@@ -15,7 +15,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from conformance.judge import Finding
+from conformance.findings import Finding
 from conformance.junit import junit
 from conformance.kernel import kernel_named
 from conformance.report import Tested

@@ -14,7 +14,8 @@ from conformance.cases.fitted import fitted_cases, plain, size_of, usual
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
-from conformance.judge import Ran, judged, trial
+from conformance.findings import Ran
+from conformance.judge import judged, trial
 from conformance.kernel import SIGNATURES, Kernel
 
 RIGHT: Mapping[str, Callable[..., Any]] = {**FUNCTIONS, "delta_rule": delta_rule}

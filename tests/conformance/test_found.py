@@ -15,7 +15,8 @@ from conformance.entries import described
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.small import conv
 from conformance.faults.small import norm as right_norm
-from conformance.judge import Finding, judge, judged, run
+from conformance.findings import Finding
+from conformance.judge import judge, judged, run
 from conformance.kernel import kernel
 from conformance.loader import Case
 

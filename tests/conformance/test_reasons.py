@@ -17,7 +17,8 @@ from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as faulty
 from conformance.faults.small import conv
 from conformance.features import apart, features, first_use
-from conformance.judge import Finding, Why, _values, judge, run, trial, why
+from conformance.findings import Finding, Why
+from conformance.judge import _values, judge, run, trial, why
 from conformance.kernel import kernel
 from conformance.loader import Case
 from constructions.command.conformance import _why

@@ -20,7 +20,8 @@ from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.faults.small import conv, norm
-from conformance.judge import Finding, _unknown_borders, chunks_refused, judge, judged, run, trial, why
+from conformance.findings import Finding
+from conformance.judge import _unknown_borders, chunks_refused, judge, judged, run, trial, why
 from conformance.kernel import SIGNATURES, Kernel, kernel
 from conformance.keywords import looked_into
 from conformance.loader import Case
