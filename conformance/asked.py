@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
@@ -24,6 +25,7 @@ _ARGUMENTS = {
 }
 _WITH_DEFAULTS = ("eps", "group_size", "norm_before_gate")
 _NO_ARGUMENTS = ("dtype", "batch", "views", "taps")
+_FIRST_SIZES = 20  # usual ones, at which what few kernels demand is tried
 _FIRST: dict[Option, str] = {
     ("dtype", "float32"): "float32",
     ("batch", 1): "one row",
@@ -181,8 +183,9 @@ def tried_with_options(
     kernel: Kernel, op: str, factors: Mapping[str, Sequence[Any]], runs: Runs
 ) -> tuple[Size | None, dict[str, Any]]:
     """The first usual size at which a kernel runs with some options, and these; where it runs with none nowhere."""
-    for size in usual(op, kernel.is_step):
-        for levels in _with_some(factors):
+    first, more = usual(op, kernel.is_step), islice(usual(op, kernel.is_step), _FIRST_SIZES)
+    for size, some in chain(((size, _with_some) for size in first), ((size, _with_another) for size in more)):
+        for levels in some(factors):
             if runs(ordinary_of(op, size, levels)[0]):
                 return size, {name: option_of(name, value)[1] for name, value in levels.items()}
     return None, {}
@@ -194,6 +197,14 @@ def _with_some(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]
     together = {name: value for name, value in several.items() if name != "start"}
     for levels in (*({name: value} for name, value in several.items()), together):
         yield from ({**levels, "dtype": dtype} for dtype in factors["dtype"])
+
+
+def _with_another(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Several rows, views, another number of taps, or an initial state; in every dtype."""
+    tried = [(name, v) for name in ("batch", "views", "taps") for v in factors.get(name, ())[1:]]
+    tried += [("start", "state")] if "state" in factors.get("start", ()) else []
+    for name, value in tried:
+        yield from ({name: value, "dtype": dtype} for dtype in factors["dtype"])
 
 
 def with_documents(op: str, size: Size) -> Case:

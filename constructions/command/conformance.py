@@ -273,7 +273,8 @@ def _check_run(kernel: str, exact: Tested) -> None:
         why = "; ".join(f"{count} as {reason}" for reason, count in reasons[:_REASONS])
         raise ValueError(
             f"--kernel {kernel} was run on none of {len(exact.findings)} cases ({why}), nor on one of usual sizes with "
-            "an option or all of them: wrap it in a function of the arguments and sizes that are asked for."
+            "none, one or all of its options, nor, on the first of these, with several rows, views, other taps or a "
+            "state: wrap it in a function of the arguments and sizes that are asked for."
         )
 
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.small import norm
-from conformance.judge import sided
+from conformance.judge import sided, trial
 from conformance.kernel import Kernel
 from conformance.report import try_kernel
 
@@ -40,7 +41,7 @@ def test_the_side_of_a_restricted_norm_is_the_one_that_it_computes(refuses: str,
     assert sided(restricted(REFUSES[refuses], behind)).gate_after is behind
 
 
-@pytest.mark.parametrize("refuses", [name for name in REFUSES if "views" not in name])
+@pytest.mark.parametrize("refuses", REFUSES)
 def test_a_right_restricted_norm_is_right(refuses: str) -> None:
     exact, random = try_kernel(restricted(REFUSES[refuses], behind=True))
     found = [*exact.findings, *random.findings]
@@ -51,3 +52,23 @@ def test_without_a_case_that_tells_the_side_no_gate_is_judged() -> None:
     exact, _ = try_kernel(restricted(lambda x, z, group: "no gate" if z is not None else "", behind=True))
     assert {each.status for each in exact.findings} == {"passed", "skipped"} and "z" in exact.never
     assert any("on which side its gate is" in why for why, _ in exact.skipped())
+
+
+CONV = {
+    "a window, lengths in 64s": lambda m: m["initial_states"] is None or m["x"].shape[2] % 64,
+    "3 taps, 64 channels": lambda m: m["weight"].shape[1] != 3 or m["x"].shape[1] != 64,
+    "several rows, 64 channels, lengths in 64s": lambda m: len(m["x"]) == 1 or m["x"].shape[1] != 64,
+}
+
+
+@pytest.mark.parametrize("refuses", CONV)
+def test_what_a_convolution_demands_is_found_by_trying(refuses: str) -> None:
+    def call(x, weight, bias=None, initial_states=None, activation=None):
+        given = {"x": x, "weight": weight, "initial_states": initial_states}
+        if CONV[refuses](given) or x.shape[2] % 16:
+            raise NotImplementedError(refuses)
+        return FUNCTIONS["conv"](**given, bias=bias, activation=activation)[0]
+
+    accepts = frozenset({"x", "weight", "bias", "initial_states", "activation"})
+    found = {each.finding.status for each in trial(Kernel("demands", "conv", call, accepts))}
+    assert found == {"passed", "skipped"}
