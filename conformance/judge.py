@@ -34,7 +34,17 @@ from conformance.together import asked_together
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     """A kernel on every case of its operations, then on those in which the options that it takes are crossed."""
-    kernel, *both = forms(sided(looked_into(kernel)))
+    yield from trial_of_settled(settled(kernel), full)
+
+
+def settled(kernel: Kernel) -> Kernel:
+    """With what its signature leaves open, which is read off cases: what its ** takes, and the side of its gate."""
+    return sided(looked_into(kernel))
+
+
+def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
+    """The same of a kernel of which that is known."""
+    kernel, *both = forms(kernel)
     found: list[Ran] = []
     basic = [case for op in kernel.operations() for case in cases(op, full)]
     for case in sorted(basic, key=lambda case: list(STAGES).index(case.stage)):
@@ -111,8 +121,6 @@ def sided(kernel: Kernel) -> Kernel:
     case with a gate that it takes is right, or else the nearer in the first of each; None where it takes none.
     """
     if kernel.op != "norm" or "norm_before_gate" in kernel.accepts or "z" not in kernel.accepts:
-        return kernel
-    if kernel.gate_after is None:  # it was asked
         return kernel
     nearest: dict[bool, tuple[int, float]] = {}
     for case in _gated():

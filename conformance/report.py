@@ -15,9 +15,8 @@ from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.findings import Finding, Status, Why
-from conformance.judge import run, sided, trial, verdict, why, with_cause
+from conformance.judge import run, settled, trial_of_settled, verdict, why, with_cause
 from conformance.kernel import Kernel
-from conformance.keywords import looked_into
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
 from conformance.models.judge import judge_model
@@ -99,8 +98,8 @@ class Tested:
 
 def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     """A kernel on the exact cases, then on random ones; what is said of why it is wrong is said of all of them."""
-    kernel = sided(looked_into(kernel))
-    exact = list(trial(kernel, full))
+    kernel = settled(kernel)
+    exact = list(trial_of_settled(kernel, full))
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
     there = [each.case for each in (*exact, *random)]
