@@ -47,7 +47,7 @@ def taken(kernel: Kernel, op: str, found: Sequence[Ran] = ()) -> dict[str, list[
     """
     factors: dict[str, list[Any]] = {}
     for name in _names(op):
-        first, *others = (option_of(name, value)[1] for value in factors_of(op)[name])
+        first, *others = _values(op, name)
         factors[name] = [first, *(v for v in others if name == "last state" or takes(kernel, op, (name, v)))]
     if kernel.gate_after is None:
         factors["z"] = [False]
@@ -199,9 +199,9 @@ class _Meeting:
 
     def alone(self) -> Iterator[Ran]:
         """Each option that was never met, beside those of the base, and, where it is refused there, with one more."""
-        for some in sorted((each for each in self.missing if len(each) == 1), key=str):
+        for some in self._left(1):
             yield from self._ask(self.base | _needed(some))
-        for some in sorted((each for each in self.missing if len(each) == 1), key=str):
+        for some in self._left(1):
             for name, values in self.factors.items():
                 for value in values if some in self.missing and name not in _needed(some) else ():
                     if value != self.base[name] and frozenset({(name, value)}) not in self.missing:
@@ -219,11 +219,13 @@ class _Meeting:
     def rest(self) -> Iterator[Ran]:
         """What has not met yet: each in a row with as much more of it as there can be; pairs first."""
         for count in (2, 3):
-            for some in sorted(
-                (each for each in self.missing if len(each) == count), key=lambda e: sorted(map(str, e))
-            ):
+            for some in self._left(count):
                 if some in self.missing and len(self.asked) < _MOST_ROWS * 3:
                     yield from self._meet(some)
+
+    def _left(self, count: int) -> list[Together]:
+        """What is missing of so many options, in one order."""
+        return sorted((each for each in self.missing if len(each) == count), key=lambda each: sorted(map(str, each)))
 
     def _meet(self, some: Together) -> Iterator[Ran]:
         full = self._completed(some)
