@@ -20,7 +20,7 @@ from compiler.artifact.compare import tensor_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, GENERATION, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
-from compiler.artifact.manifest import check_files, read_manifest
+from compiler.artifact.manifest import check_files, file_hash, read_manifest
 from compiler.artifact.others import copy_others
 from compiler.artifact.place import staging
 from compiler.artifact.plain_files import kind_of
@@ -66,7 +66,7 @@ def adopt(directory: str | Path, original: str | Path) -> None:
 
 def _check_lost(path: Path, original: Path) -> None:
     """CheckpointError where what would be lost is neither the original's file nor what save_pretrained makes of it."""
-    if not os.path.lexists(path) or (path.is_file() and original.is_file() and _same_bytes(path, original)):
+    if not os.path.lexists(path) or (path.is_file() and original.is_file() and file_hash(path) == file_hash(original)):
         return
     made = path.is_file() and path.name in (GENERATION, *TOKENIZER_FILES, *GENERATED) and path.suffix == ".json"
     if not made or not _is_made(path.name, read_json(path), original.parent):
@@ -99,10 +99,6 @@ def _has(found: Mapping, wanted: Mapping, changed: Collection[str] = (), added: 
     return not any(found[key] for key in more) and all(
         key in changed or (key in found and same_json(found[key], value)) for key, value in wanted.items()
     )
-
-
-def _same_bytes(one: Path, other: Path) -> bool:
-    return one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
 
 
 def _check_kept(entries: Iterable[Path], most: int = MOST_KEPT) -> int:

@@ -2,11 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CARD
+from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
 
 
@@ -15,6 +17,17 @@ def own_files(target: Path, hashes: Mapping[str, str]) -> set[str]:
     card = target / CARD
     edited = card.is_file() and file_hash(card) != hashes.get(CARD)
     return set(hashes) - ({CARD} if edited else set())
+
+
+def recorded_files(record: Path, is_ours: Callable[[Mapping[str, Any]], bool]) -> dict[str, str] | None:
+    """The files and their hashes that the record of an earlier run has; None where there is none of ours. is_ours: of
+    the record's content."""
+    try:
+        content = read_json(record)
+    except CheckpointError:
+        return None
+    files = content.get("files") if isinstance(content, dict) and is_ours(content) else None
+    return files if isinstance(files, dict) else None
 
 
 def keep_others(target: Path, place: Path, ours: Collection[str]) -> set[str]:

@@ -13,11 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CARD
-from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import file_hash
-from compiler.artifact.others import keep_others, own_files
+from compiler.artifact.others import keep_others, own_files, recorded_files
 from compiler.artifact.place import staging
 from compiler.artifact.save import write_text
 from compiler.graft.card import graft_card
@@ -43,14 +41,7 @@ def check_directory(directory: Path, overwrite: bool) -> None:
 
 def _earlier(directory: Path) -> dict[str, str] | None:
     """The files of a grafted model and their hashes, as its graft.json has them; None where there is none of ours."""
-    try:
-        content = read_json(directory / GRAFT)
-    except CheckpointError:
-        return None
-    if not isinstance(content, dict) or not {"mode", "circuit", "host"} <= content.keys():
-        return None
-    files = content.get("files")
-    return files if isinstance(files, dict) else None
+    return recorded_files(directory / GRAFT, lambda content: {"mode", "circuit", "host"} <= content.keys())
 
 
 def letter_name(circuit: str, letter: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from compiler.artifact.manifest import file_hash
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +55,7 @@ def vectors_of(directory: Path) -> Path:
 
 def hashes(directory: Path) -> dict[str, str]:
     """SHA-256 of each file of a checkpoint, by its name; "" of what is no file."""
-    return {path.name: _hash(path) if path.is_file() else "" for path in sorted(directory.iterdir())}
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {path.name: file_hash(path) if path.is_file() else "" for path in sorted(directory.iterdir())}
 
 
 def written(path: Path) -> tuple[str, float, dict[str, str]] | None:
@@ -88,7 +84,7 @@ def read(directory: Path) -> ModelCase:
         raise ValueError(f"{path} is no file of vectors.")
     asks, tolerance, files = told
     for name in ("config.json", "model.safetensors"):
-        if not (directory / name).is_file() or files.get(name) != _hash(directory / name):
+        if not (directory / name).is_file() or files.get(name) != file_hash(directory / name):
             raise ValueError(
                 f"{directory / name} is not the file that the vectors in {path} are of: `construct conformance --out "
                 f"DIR` writes both anew."

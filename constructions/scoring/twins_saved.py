@@ -12,7 +12,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, GRAPH, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import Manifest, file_hash
-from compiler.artifact.others import keep_others, own_files
+from compiler.artifact.others import keep_others, own_files, recorded_files
 from compiler.artifact.place import check_place, staging
 from compiler.artifact.plain_files import check_plain
 from compiler.artifact.save import write_text
@@ -61,14 +61,7 @@ def check_out(out: Path, overwrite: bool) -> None:
 
 def _earlier(out: Path) -> dict[str, str] | None:
     """The files of a twin and their hashes, as its twin.json has them; None where there is no twin of ours."""
-    try:
-        content = read_json(out / TWIN)
-    except CheckpointError:
-        return None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        return None
-    files = content.get("files")
-    return files if isinstance(files, dict) else None
+    return recorded_files(out / TWIN, lambda content: content.get("format") == FORMAT)
 
 
 def write_twin(twin: Twin, source: Path, out: Path) -> None:
