@@ -19,12 +19,17 @@ def one_of(terms: Terms, ids: Array) -> Poly:
     return terms.of_letter(np.isin(np.arange(terms.language.tokens), ids).astype(np.int64))
 
 
+def _asked(terms: Terms, atoms: Sequence[int], letters: Array | None) -> tuple[tuple, Array]:
+    """(under what it is kept, the mask): that of all letters, which is asked for very often, is not gone over."""
+    return ((*atoms, b""), terms.language.used) if letters is None else ((*atoms, letters.tobytes()), letters)
+
+
 def letter_kinds(terms: Terms, atoms: Sequence[int], letters: Array | None = None) -> tuple[Array, Array, Array]:
     """(a letter of each kind, how many there are of it, the kind of each letter) of these letters (mask; None: all that
     sequences hold): those of one kind have equal numbers in the tables. For other letters stands 0."""
-    asked = (*atoms, b"" if letters is None else letters.tobytes())
+    asked, mask = _asked(terms, atoms, letters)
     if asked not in terms.kinds:
-        ids = np.flatnonzero(terms.language.used if letters is None else letters)
+        ids = np.flatnonzero(mask)
         first, kind = kinds([terms.atoms[a].table[ids] for a in atoms])
         of_each = np.zeros(terms.language.tokens, np.min_scalar_type(len(first)))  # short, as many are kept
         of_each[ids] = kind
@@ -38,12 +43,12 @@ def letter_classes(terms: Terms, atoms: Sequence[int], letters: Array | None = N
     Tables that are 0 but at a few letters tell no other letters apart. So a column is that of one of the few, or 0 in
     these tables and in the rest of them what more letters have than the few.
     """
-    asked = (*atoms, b"" if letters is None else letters.tobytes())
+    asked, mask = _asked(terms, atoms, letters)
     if asked not in terms.classes:
         held = {a: terms.atoms[a].held for a in atoms if terms.atoms[a].held.size <= _FEW}
         first, count, kind = letter_kinds(terms, [a for a in atoms if a not in held] or [0], letters)
         few = np.unique(np.concatenate([first[:0], *held.values()]))
-        few = few[terms.language.used[few] if letters is None else letters[few]]
+        few = few[mask[few]]
         others = first[np.bincount(kind[few], minlength=len(first)) < count]
         found = np.stack([terms.atoms[a].table[np.concatenate([others, few])] for a in atoms])
         found[[a in held for a in atoms], : len(others)] = 0
