@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from functools import cache
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy is loaded, and by the processes that tests start
@@ -10,6 +11,7 @@ import pytest
 import torch
 import typer.testing
 
+from compiler.runtime import torch_only_transformers
 from tests import spread
 from tests.quick import Touched, chosen
 
@@ -44,6 +46,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
+    if "transformers" in sys.modules:
+        # Else it calls mamba_ssm, on a CPU our own scans, in a process where a test before has imported that: its
+        # models would run otherwise by the order of the tests, and be no oracle.
+        torch_only_transformers()
+    _freeze()
+
+
+def _freeze() -> None:
     """Half a million objects of torch, transformers and the tests stay to the end: collections leave them out. What
     tests keep grows too, so the whole of it is seldom gone through.
     """

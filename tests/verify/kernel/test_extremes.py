@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from transformers.models.mamba import modeling_mamba
+from transformers.models.mamba2 import modeling_mamba2
 
 from tests.spread import some
 from tests.verify.kernel.extremes import WIDTH, Block, checker_says, kernel_says, outcome, runs
@@ -53,6 +56,12 @@ FORGED: dict[str, tuple[Callable[[float, str], Block], str, float, float, str]] 
     "Δ·B": (steps_times_writes, "float16", 1024, 256, "float16 ends at 6.55e+04"),
     "C·h of two positions": (reads_of_an_earlier_state, "float32", 2.0**54, 2.0**53, "C·h of an earlier position"),
 }
+
+
+def test_the_models_run_here_are_transformers_own_code():
+    """mamba_ssm's scans give 0 where these give NaN."""
+    for scan in (modeling_mamba.mamba_selective_scan, modeling_mamba2.mamba2_chunk_scan):
+        assert inspect.unwrap(scan) is scan
 
 
 @pytest.mark.parametrize("name", FORGED)
