@@ -142,8 +142,11 @@ def show_report(report: dict) -> None:
         return
     if report.get("recorded"):
         console.print(_RECORD)
-    for line in _promise_lines(report):
-        console.print(line)
+    if report.get("complaints"):
+        console.print("promise and proof: not shown, for these files are not what their construction builds")
+    else:
+        for line in _promise_lines(report):
+            console.print(line)
     if report.get("verification"):
         console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
         if any(row["margin"] is not None for row in report["verification"].get("tasks", {}).values()):
