@@ -35,6 +35,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
 from compiler.exactness.levels import KEPT, OFF, SAFE_NEGATIVE, SAFE_POSITIVE
 from compiler.ir.coordinate import Coordinate
@@ -347,7 +348,7 @@ def _gates(block: SelectiveBlock, lanes: np.ndarray) -> np.ndarray:
     gate_in = _times(lanes, channels.gate)
     curved = sorted(channels.curved_gates)
     gate = rectified(gate_in, channels.names, "the gate pre-activation", channels.real_gates | channels.curved_gates)
-    gate[..., curved] = gate_in[..., curved] / (1 + np.exp(-gate_in[..., curved]))
+    gate[..., curved] = gate_in[..., curved] * expit(gate_in[..., curved])
     return gate
 
 
