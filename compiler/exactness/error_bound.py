@@ -30,11 +30,11 @@ from compiler.language.graph import operation_of
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 
-UNIT = 2.0**-24
+UNIT, FLOAT64_UNIT = 2.0**-24, 2.0**-53
 FLUSHED = 2.0**-126  # what is lost at most where a number is too small for float32
 SILU_OFF = 0.2785  # |silu(x) − relu(x)| is at most 0.27847, at |x| = 1.2785 (paper B, Lemma 2 has 1)
 ELEMENTARY = 8  # roundings of a silu within 2 ulp, its product with the gate and with D, and powers of two between
-STEP_ERROR = 2.0**-19  # of the step of a scaled sum, relative to |weight| + 1/R
+STEP_ROUNDINGS = 32  # of the step of a scaled sum, relative to |weight| + 1/R
 LEAST_SETTLED = 512  # S of the rectifiers that settle a decision: 104/S is below 1/4
 OUTWARD = 1 + 2.0**-30  # covers the float64 arithmetic of the bounds themselves
 
@@ -55,7 +55,15 @@ def error_bound(
         return 0.0
     if format is not FLOAT32:
         return None
-    errors = ErrorBound(_narrowed(circuit, domains, reach), chunk, domains)
+    return _of_output(circuit, ErrorBound(_narrowed(circuit, domains, reach), chunk, domains))
+
+
+def float64_bound(circuit: Circuit, domains: Domains, chunk: int) -> float | None:
+    """The same of the blocks in float64, where only the factors by which states fade are float32's."""
+    return _of_output(circuit, ErrorBound(domains, chunk, unit=FLOAT64_UNIT))
+
+
+def _of_output(circuit: Circuit, errors: ErrorBound) -> float | None:
     try:
         for stream in circuit.streams:
             errors.add(stream)
@@ -87,11 +95,6 @@ def _narrowed(circuit: Circuit, domains: Domains, reach: float) -> Domains:
     return narrow
 
 
-def gamma(roundings: int | np.ndarray) -> float | np.ndarray:
-    """γ_n = nu/(1 − nu): the most that n roundings change a product, relatively."""
-    return roundings * UNIT / (1 - roundings * UNIT)
-
-
 class ErrorBound:
     """Bounds on the errors of the streams of a core circuit, found in order, inputs first.
 
@@ -99,13 +102,17 @@ class ErrorBound:
     `beyond` bounds by how much such a number, or what is computed from it, may exceed its domain (which is relu's).
     """
 
-    def __init__(self, domains: Domains, chunk: int, compiled: Domains | None = None):
+    def __init__(self, domains: Domains, chunk: int, compiled: Domains | None = None, unit: float = UNIT):
         self.domains = domains
-        self.chunk = chunk
+        self.chunk, self.unit = chunk, unit
         self.compiled = compiled or domains  # by which the weights' scales were chosen
         self.errors: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
         self.beyond: dict[Stream, np.ndarray] = {ONE: np.zeros(1)}
         self._forms: dict[Stream, AffineForm] = {}
+
+    def gamma(self, roundings: int | np.ndarray) -> float | np.ndarray:
+        """γ_n = nu/(1 − nu): the most that n roundings change a product, relatively."""
+        return roundings * self.unit / (1 - roundings * self.unit)
 
     def add(self, stream: Stream) -> None:
         """Bound a stream whose inputs are known: (width,) errors of an operation.
@@ -136,7 +143,7 @@ class ErrorBound:
             sizes += weights @ (self.domains.of(atom).bounds + self.beyond[atom] + error)
             terms += np.diff(matrix.indptr)
         exact = (self.domains.of(stream).units > 0) & (propagated == 0)  # lane by lane: integers may stand beside reals
-        rounded = gamma(terms + 4) * sizes + (terms + 4) * FLUSHED
+        rounded = self.gamma(terms + 4) * sizes + (terms + 4) * FLUSHED
         return np.where(exact, 0.0, (propagated + rounded) * OUTWARD)
 
     def excess(self, stream: Stream) -> np.ndarray:
@@ -158,7 +165,7 @@ def _half(known: ErrorBound, stream: Stream) -> Bounds:
     if half.settled:
         return _settled(known, stream, half)
     error, away = known.error(x), np.full(stream.width, SILU_OFF / half.scale)
-    off = 1.1 * error + gamma(ELEMENTARY) * (known.size(x) + error)
+    off = 1.1 * error + known.gamma(ELEMENTARY) * (known.size(x) + error)
     return (off + away, 0 * away) if half.alone else (off, away)
 
 
@@ -194,7 +201,7 @@ def _silu_product(known: ErrorBound, stream: Stream) -> Bounds:
     scale = float(operation_of(stream, ops.SiluProduct).scale)
     off, _ = _of_product(known, a, b, 0)
     reach = known.size(a) + known.error(a) + known.size(b) + known.error(b)
-    rounded = scale * reach * (1 + reach / (2 * scale)) * gamma(12)
+    rounded = scale * reach * (1 + reach / (2 * scale)) * known.gamma(12)
     return off + reach**4 / (48 * scale**2) + rounded, known.size(a) * known.excess(b) + known.size(b) * known.excess(a)
 
 
@@ -203,7 +210,7 @@ def _of_product(known: ErrorBound, a: Stream, b: Stream, roundings: int) -> Boun
         (known.size(s), known.error(s), known.excess(s)) for s in (a, b)
     )
     off = size_a * error_b + size_b * error_a + error_a * error_b
-    rounded = gamma(roundings) * (size_a + error_a) * (size_b + error_b)
+    rounded = known.gamma(roundings) * (size_a + error_a) * (size_b + error_b)
     return off + rounded, size_a * more_b + size_b * more_a
 
 
@@ -215,7 +222,7 @@ def _running_sum(known: ErrorBound, stream: Stream) -> Bounds:
 def _summed(known: ErrorBound, value: Stream) -> Bounds:
     length, error, more = known.domains.max_length, known.error(value), known.excess(value)
     total = known.domains.of(value).totals + length * (more + error)
-    return length * error + gamma(length + ELEMENTARY) * total, length * more
+    return length * error + known.gamma(length + ELEMENTARY) * total, length * more
 
 
 def _sum_where(known: ErrorBound, stream: Stream) -> Bounds:
@@ -232,7 +239,7 @@ def _latch(known: ErrorBound, stream: Stream) -> Bounds:
     if known.error(when).any():
         raise Unbounded(stream.label)
     error = known.error(value)
-    off = error + gamma(ELEMENTARY) * (known.size(value) + error)
+    off = error + known.gamma(ELEMENTARY) * (known.size(value) + error)
     return np.tile(off, when.width), np.tile(known.excess(value), when.width)
 
 
@@ -242,7 +249,7 @@ def _gated(known: ErrorBound, stream: Stream) -> Bounds:
     if known.error(gate).any():
         raise Unbounded(stream.label)
     error = known.error(bank)
-    off = error + gamma(ELEMENTARY + gate.width) * (known.size(bank) + error)
+    off = error + known.gamma(ELEMENTARY + gate.width) * (known.size(bank) + error)
     weight = float(known.domains.of(gate).l1) * OUTWARD
     off, more = (weight * part.reshape(gate.width, -1).max(axis=0) for part in (off, known.excess(bank)))
     return off, more
@@ -268,11 +275,11 @@ def _memory(known: ErrorBound, stream: Stream) -> Bounds:
         raise Unbounded(stream.label)
     size, error, more, roundings = _written(known, *stream.inputs)
     length = known.domains.max_length
-    return length * (error + gamma(length + roundings) * (size + error)), length * more
+    return length * (error + known.gamma(length + roundings) * (size + error)), length * more
 
 
 def _scaled_sum(known: ErrorBound, stream: Stream) -> Bounds:
-    """T times a product of three, of which the step is within 2^−19·(|weight| + 1/R).
+    """T times a product of three, of which the step is within 32u·(|weight| + 1/R).
 
     softplus(u) − softplus(−u) = u, u = R·weight: both are at most |u| + ln 2, and of what the two lose by rounding the
     argument (d roundings of a sum), by two ulp and by the products behind them 32 units remain an upper bound.
@@ -282,8 +289,8 @@ def _scaled_sum(known: ErrorBound, stream: Stream) -> Bounds:
     (size_v, error_v), (size_w, error_w), (size_g, error_g) = ((known.size(s), known.error(s)) for s in stream.inputs)
     reached = (size_v + error_v) * (size_w + error_w) * (size_g + error_g)
     stepped = (size_v + error_v) * (size_w + error_w + 1 / rate) * (size_g + error_g)
-    off = reached - size_v * size_w * size_g + STEP_ERROR * stepped
-    rounded = gamma(length + 2 * ELEMENTARY) * stepped
+    off = reached - size_v * size_w * size_g + STEP_ROUNDINGS * known.unit * stepped
+    rounded = known.gamma(length + 2 * ELEMENTARY) * stepped
     return length * (off + rounded), length * known.excess(value) * size_w * size_g
 
 
@@ -327,7 +334,7 @@ def _faded(known: ErrorBound, factor: Fraction, size, error, more, roundings: in
     """
     decay, length = float(factor), known.domains.max_length
     step_off = max(steps, 1.0) * fade_error(factor, known.chunk + (steps > 1))
-    rounded = gamma(ELEMENTARY + known.chunk + roundings)
+    rounded = known.gamma(ELEMENTARY + known.chunk + roundings)
     grown = float(np.exp(min(length * step_off, 700.0)))
     left = 1 - decay * (1 + step_off)
     kept, off = length * grown, step_off * grown * length * (length - 1) / 2

@@ -52,7 +52,7 @@ class Sampled:
         most = (WORK if self.floats else EXACT_WORK) // (length * self.work)
         part = _spread(max(1, min(batch, most)), batch)
         dtype = np.float64 if self.floats else object
-        return Held(part, interpret(self.circuit, *self._picked(inputs, part), self.circuit.streams, dtype))
+        return Held(part, interpret(self.circuit, *picked(self.circuit, inputs, part), self.circuit.streams, dtype))
 
     def output(self, inputs: Inputs, held: Held) -> np.ndarray:
         """The output on all sequences, by exact numbers where the work allows that; on all if floats would not do."""
@@ -64,10 +64,10 @@ class Sampled:
             values[:] = held.values[output]
             count = count if self.floats else 0
         elif count < batch:
-            values[:] = interpret(self.circuit, *self._picked(inputs, slice(None)), dtype=np.float64)[output]
+            values[:] = interpret(self.circuit, *picked(self.circuit, inputs), dtype=np.float64)[output]
         if count:
             exact = _spread(count, batch)
-            values[exact] = interpret(self.circuit, *self._picked(inputs, exact))[output].astype(np.float64)
+            values[exact] = interpret(self.circuit, *picked(self.circuit, inputs, exact))[output].astype(np.float64)
         return values
 
     def outside(self, held: Held) -> tuple[Stream, str] | None:
@@ -84,17 +84,6 @@ class Sampled:
         lost = CANCELLED * max(bounds)  # of what may cancel on the way
         return [ROUNDING * max(1.0, bound) + lost for bound in bounds]
 
-    def _picked(self, inputs: Inputs, part: np.ndarray | slice) -> Inputs:
-        """The inputs of these sequences, by the streams of this circuit that stand for them.
-
-        A circuit of which the passes left a constant reads none: then as many absent tokens as there were numbers.
-        """
-        tokens, numbers = inputs
-        read = {s: v[part] for s, v in read_by(self.circuit.streams, numbers).items()}
-        if tokens is None and not read:
-            tokens = np.zeros(_shape(inputs), dtype=np.int64)
-        return None if tokens is None else tokens[part], read
-
 
 def floats_do(circuit: Circuit, domains: Domains) -> bool:
     """Whether float64 gives a circuit's values: exactly, or, of real numbers, within what is compared."""
@@ -107,6 +96,18 @@ def read_by(streams: Iterable[Stream], numbers: Mapping[Stream, np.ndarray]) -> 
     """The values of the numeric inputs under the streams that stand for them after the passes."""
     values = {source.operation: array for source, array in numbers.items()}
     return {s: values[s.operation] for s in streams if s.operation in values}
+
+
+def picked(circuit: Circuit, inputs: Inputs, part: np.ndarray | slice = slice(None)) -> Inputs:
+    """The inputs of these sequences, by the streams of this circuit that stand for them.
+
+    A circuit of which the passes left a constant reads none: then as many absent tokens as there were numbers.
+    """
+    tokens, numbers = inputs
+    read = {s: v[part] for s, v in read_by(circuit.streams, numbers).items()}
+    if tokens is None and not read:
+        tokens = np.zeros(_shape(inputs), dtype=np.int64)
+    return None if tokens is None else tokens[part], read
 
 
 def _shape(inputs: Inputs) -> tuple[int, int]:

@@ -32,7 +32,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.operations import Source
-from compiler.language.stream import Stream, standing_for
+from compiler.language.stream import Stream, constant, standing_for
 from compiler.language.words import concatenate
 from compiler.passes.dead_code import lanes_read
 
@@ -108,12 +108,18 @@ class _Splitter:
     def split(self, stream: Stream) -> None:
         inputs = tuple(self.known[s] for s in stream.inputs)
         with standing_for(stream):
-            result = self.rule(stream.operation, stream, *inputs)
+            nothing = self._nothing(stream)
+            result = self.rule(stream.operation, stream, *inputs) if nothing is None else nothing
         if result is not stream:
             for new in (result, *result.inputs):
                 new.name = new.name or stream.label
             self.domains.replaced(stream, result)
         self.known[stream] = result
+
+    def _nothing(self, stream: Stream) -> Stream | None:
+        """The constant 0 for what is 0 and computed of real numbers, whose rounding would stand on its lattice."""
+        read = any(not self.domains.of(s).step for s in stream.inputs)
+        return constant(0, stream.width) if read and not self.domains.of(stream).bound else None
 
     def real(self, stream: Stream) -> bool:
         return self.domains.of(stream).step == 0

@@ -60,7 +60,8 @@ def test_what_stands_before_the_start_is_held(case: str, type: Int | Real, targe
     if not type.integral:
         values = random.uniform(type.lo, type.hi, values.shape).astype(np.float32).astype(float)
     out = numeric_stack(made).run({x: values})
-    most = 1e-6 if made.error_bound is None else made.error_bound  # None of a real rectifier that is never on
+    most = made.error_bound
+    assert most is not None and most < 1e-3
     for row, got in zip(values[..., 0].tolist(), out[..., 0].tolist(), strict=True):
         exact = [Fraction(value) for value in row]
         for t in range(LENGTH):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,6 +18,7 @@ from compiler.exactness import sampled
 from compiler.exactness.compare import Miscompiled
 from compiler.exactness.samples import inputs_of
 from compiler.gadgets import fading
+from compiler.gadgets.running_sum import RunningSum
 from compiler.interpreter import interpret
 from compiler.ir.decay import fade_by
 from compiler.language import memory
@@ -24,7 +26,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.codebook import signs
 from compiler.language.input_language import InputLanguage
-from compiler.language.reals import choose
+from compiler.language.reals import choose, differs
 from compiler.language.source import numbers
 from compiler.language.stream import Stream, constant
 from compiler.language.types import Bool, Int, OneHot, Real
@@ -138,17 +140,19 @@ def test_a_pre_activation_that_silu_rounds_is_caught(monkeypatch: pytest.MonkeyP
         compiler.compile(over_abc("planted", a > b))
 
 
+def _more_of(original: Callable, part: float) -> Callable:
+    """A gadget that writes this part more than it should."""
+
+    def more_written(self, *arguments):
+        ids, unit, more = original(self, *arguments)
+        return ids, (1 + part) * unit, more
+
+    return more_written
+
+
 def test_the_lane_that_leaves_first_is_named(monkeypatch: pytest.MonkeyPatch):
     """A gadget that writes twice what it should."""
-    from compiler.gadgets.running_sum import RunningSum
-
-    original = RunningSum.written
-
-    def doubled(self, *arguments):
-        ids, unit, more = original(self, *arguments)
-        return ids, 2 * unit, more
-
-    monkeypatch.setattr(RunningSum, "written", doubled)
+    monkeypatch.setattr(RunningSum, "written", _more_of(RunningSum.written, 1))
     with pytest.raises(
         Miscompiled, match=r"the first lane that leaves its stream is steps of steps \(test_compare.py:\d+\), block 1"
     ):
@@ -246,34 +250,55 @@ def test_a_circuit_of_numbers_whose_passes_left_a_constant(target: str, numbered
 
 
 def _fading_behind_a_decision() -> Circuit:
-    """No bound on its error is known: of x.clip(2, 6) = 2 all is on a lattice, and yet computed of real numbers."""
+    """x.clip(2, 6) is 2: what is 0 and computed of real numbers is no lane, so a bound on all behind it is known."""
     x = numbers(Real(-1, 1), "x")
     y = x.clip(2, 6)
     chosen = choose(y, dot(y, y), y, 0.7).clip(-4, -2)
     return Circuit("fading", fading_sum(chosen, Fraction(1, 4)), length=12)
 
 
-def test_what_fades_by_the_nearest_factor_is_no_mistake_where_no_bound_is_known():
+def test_what_fades_by_the_nearest_factor_is_no_mistake():
     made = compiler.compile(_fading_behind_a_decision())
-    assert made.error_bound is None
+    assert made.error_bound is not None and made.error_bound < 1e-5
     stack = numeric_stack(made)
     out = stack.run({"x": np.linspace(-1, 1, 24).reshape(2, 12, 1)})
     wanted = [-2 * sum(Fraction(1, 4) ** k for k in range(t + 1)) for t in range(12)]
-    assert np.abs(out[..., 0] - np.array(wanted, dtype=float)).max() < 1e-5
+    assert np.abs(out[..., 0] - np.array(wanted, dtype=float)).max() < made.error_bound
 
 
-def test_a_wrong_factor_is_caught_where_no_bound_is_known(monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_factor_is_caught(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fading, "fade_by", lambda factor: fade_by(factor * Fraction(99999, 100000)))
     with pytest.raises(Miscompiled, match=r"instead of -2\.5"):
         compiler.compile(_fading_behind_a_decision())
 
 
-def test_four_silus_are_no_mistake_where_no_bound_is_known():
-    """At a scale of 4 they are far from the product, by the lemma's own formula, and no bound says how far."""
+def test_four_silus_are_within_their_bound_and_overflow_nowhere():
+    """At a scale of 4 they are far from the product, by the lemma's own formula."""
     x, n = numbers(Real(-1, 1), "x"), numbers(Int(-6, 6), "n")
-    made = compiler.compile(Circuit("silus", silu_product(n, n, 4) + (x.clip(2, 6) + 0.5).relu(), length=6))
-    assert made.error_bound is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = compiler.compile(Circuit("silus", silu_product(n, n, 4) + (x.clip(2, 6) + 0.5).relu(), length=6))
+        compiler.compile(Circuit("far", silu_product(n * 2000, n, 4), length=6))
     given = np.arange(-6.0, 6.0).reshape(2, 6, 1)
     silu = lambda z: z / (1 + np.exp(-z))
     wanted = 8 * (silu(given / 2) + silu(-given / 2)) + 2.5
-    assert np.abs(numeric_stack(made).run({"x": 0 * given, "n": given}) - wanted).max() < 1e-4
+    out = numeric_stack(made).run({"x": 0 * given, "n": given})
+    assert np.abs(out - wanted).max() < 1e-4
+    assert made.error_bound is not None and np.abs(out - (given**2 + 2.5)).max() < made.error_bound
+
+
+def test_what_cancels_and_is_multiplied_is_no_mistake():
+    """Sums of numbers of 2^40 give what they differ by within 2^-10 in float64; the product has that 2^40 times."""
+    x = numbers(Real(-(2.0**40), 2.0**40, 3, gap=0.7), "x")
+    made = compiler.compile(Circuit("far", 3 * (x * differs(x.cumsum(), x, 3)), length=8))
+    assert made.error_bound is not None
+
+
+def test_a_planted_error_is_found_beside_what_cancels(monkeypatch: pytest.MonkeyPatch):
+    """A state that is off by 2^-20 of itself, where float64 loses 2^-53 of it."""
+    x = numbers(Real(-(2.0**10), 2.0**10), "x")
+    circuit = Circuit("near", 3 * (x * differs(x.cumsum(), x, 3)), length=8)
+    compiler.compile(circuit)
+    monkeypatch.setattr(RunningSum, "written", _more_of(RunningSum.written, 2.0**-20))
+    with pytest.raises(Miscompiled):
+        compiler.compile(circuit)

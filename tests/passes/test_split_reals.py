@@ -27,6 +27,7 @@ from compiler.targets import target_of
 
 LENGTH = 5
 X, W = (numbers(Real(-8, 8, 2), name) for name in "xw")
+NEAR = numbers(Real(0, 1e-40), "near")
 N = numbers(Int(-3, 3, 2), "n")
 FLAG = numbers(Bool(), "flag")
 
@@ -101,14 +102,18 @@ def test_no_rectifier_other_than_half_reads_a_real_number(stream: Stream):
             assert isinstance(made.inputs[0].operation, ops.Half) or not real
 
 
-def test_a_real_factor_is_split_where_the_product_is_known_to_be_0():
+def _of_letters() -> Circuit:
     letters = Alphabet.of("a", "b")
     flag = Tokens(letters).is_in(["a"])
     product = fading_sum(flag, Fraction(1, 3)) * count(flag, reset=flag)
-    circuit = Circuit("always 0", product, InputLanguage.everything(letters, LENGTH))
-    context = Context.of(circuit, target_of("mamba"))
-    assert context.domains.of(product).hi == 0 and _halves(split_reals(circuit, context)[0])
-    compile(circuit)  # the factor met silu as it is, which the comparison took for a mistake
+    return Circuit("always 0", product, InputLanguage.everything(letters, LENGTH))
+
+
+@pytest.mark.parametrize("zero", [_of_letters(), _circuit(NEAR * NEAR.clip(-1, 0)), _circuit(X.clip(9, 12) - 9)])
+def test_what_is_0_and_computed_of_real_numbers_is_the_constant(zero: Circuit):
+    """The roundings of its halves stood on the lattice {0}, which the comparison took for a mistake."""
+    made = compile(zero)
+    assert made.error_bound == 0 and not made.blocks
 
 
 def test_only_what_is_real_is_split():
