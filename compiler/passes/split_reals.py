@@ -108,18 +108,23 @@ class _Splitter:
     def split(self, stream: Stream) -> None:
         inputs = tuple(self.known[s] for s in stream.inputs)
         with standing_for(stream):
-            nothing = self._nothing(stream)
-            result = self.rule(stream.operation, stream, *inputs) if nothing is None else nothing
+            result = self._without_zeros(stream, inputs)
         if result is not stream:
             for new in (result, *result.inputs):
                 new.name = new.name or stream.label
             self.domains.replaced(stream, result)
         self.known[stream] = result
 
-    def _nothing(self, stream: Stream) -> Stream | None:
-        """The constant 0 for what is 0 and computed of real numbers, whose rounding would stand on its lattice."""
-        read = any(not self.domains.of(s).step for s in stream.inputs)
-        return constant(0, stream.width) if read and not self.domains.of(stream).bound else None
+    def _without_zeros(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
+        """By its rule, but the constant 0 in lanes that are 0 and computed of real numbers, whose rounding would stand
+        on their lattice.
+        """
+        real = stream.operation.maps is None and not all(self.domains.of(s).step for s in stream.inputs)
+        zero = (self.domains.of(stream).bounds == 0) & real
+        if zero.all():
+            return constant(0, stream.width)
+        result = self.rule(stream.operation, stream, *inputs)
+        return sparse.diags_array(1.0 - zero) @ result if zero.any() else result
 
     def real(self, stream: Stream) -> bool:
         return self.domains.of(stream).step == 0

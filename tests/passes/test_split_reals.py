@@ -18,6 +18,7 @@ from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
+from compiler.language.reals import exceeds
 from compiler.language.source import Tokens, numbers
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, Int, Real
@@ -114,6 +115,13 @@ def test_what_is_0_and_computed_of_real_numbers_is_the_constant(zero: Circuit):
     """The roundings of its halves stood on the lattice {0}, which the comparison took for a mistake."""
     made = compile(zero)
     assert made.error_bound == 0 and not made.blocks
+
+
+def test_of_several_lanes_those_that_are_0_are_the_constant():
+    wide = numbers(Real(-3, -1, 2), "wide")
+    turned = np.diag([1, -1]) @ wide
+    made = compile(_circuit(exceeds(turned, turned.relu(), 0.25)))
+    assert made.error_bound is not None and made.error_bound < 1e-3
 
 
 def test_only_what_is_real_is_split():
