@@ -96,7 +96,8 @@ class CircuitFamily(ABC):
         """The theorem's explicit bounds on sizes, by name of the size."""
 
     def by_hand(self) -> dict[str, int]:
-        """Sizes of the network of fnn+ssm in the paper's letters, by explicit formulas; {} where there are none."""
+        """Sizes of the network of fnn+ssm, in the letters of its class (`PaperSizes`), by explicit formulas; {} where
+        there are none."""
         return {}
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:

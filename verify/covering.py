@@ -30,7 +30,7 @@ CONSTANT = 57.0
 
 @dataclass(frozen=True)
 class SsmClass:
-    """S(M, U, D, L, W, S, B) in the paper's letters."""
+    """S(M, U, D, L, W, S, B): the class, and its letters, as we restore them."""
 
     blocks: int
     window: int

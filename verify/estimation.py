@@ -8,11 +8,12 @@ what is kept has about 2^(T/a⁺) waves, a⁺ = a~_1 (mixed, a~_1 < a~_2) or (Σ
 Theorem 4.5: error 2^−T by a model with parameters ~ 2^(T/a⁺) up to powers of T. Theorem 4.6: T = a⁺/(2a⁺ + 1)·log2 n
 balances 2^(−2T) with 2^(T/a⁺)/n: mean squared error n^(−2a⁺/(2a⁺ + 1)) up to powers of log n.
 
-The text of the paper that we read has lost every formula of these, so all of the above is RECONSTRUCTED from its words;
-the constants and the log power of 4.6 are not recovered, and `sizes` has constant 1. Two conditions are added. The
-importances must be a gap δ apart, for a soft maximum picks the most important token only then (`pick_error`); item (i)
-of Assumption 4.3, four formulas, may say so. And a filter that isolates a position j has about j states
-(verify.obstructions): sizes are for important tokens at recent places only.
+The text of the paper that we read has lost every formula of these, so all of the above is RECONSTRUCTED from its words,
+and so are Proposition J.2 and Lemma F.1 below; the constants and the log power of 4.6 are not recovered, and `sizes`
+has constant 1. Two conditions are added. The importances must be a gap δ apart, for a soft maximum picks the most
+important token only then (`pick_error`); item (i) of Assumption 4.3, three or four lost formulas, may say so. And a
+filter that isolates a position j has about j states (verify.obstructions): sizes are for important tokens at recent
+places only.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ RECONSTRUCTED = (
     "the weak norm of Assumption 4.3, and that it is at most 1",
     "a⁺, the error 2^−T and the sizes of Theorem 4.5, with constants 1",
     "T and the exponent of Theorem 4.6, without its powers of log n",
+    "the form of Proposition J.2, with constant 1",
     "the form of Theorem J.3, with the constant 57",
+    "the form of Lemma F.1",
 )
 
 
@@ -108,7 +111,7 @@ def rate(samples: float, a_plus: float) -> float:
 def risk(
     approximation: float, log_covering: float, samples: float, delta: float, noise: float, largest: float
 ) -> float:
-    """J.2 with constant 1: |F − F*|² + (σ² + F0²)·ln N(δ)/n + (σ + F0)·δ."""
+    """Proposition J.2 as reconstructed, with constant 1: |F − F*|² + (σ² + F0²)·ln N(δ)/n + (σ + F0)·δ."""
     spread = noise**2 + largest**2
     return approximation**2 + spread * log_covering / samples + (noise + largest) * delta
 
@@ -119,7 +122,7 @@ def pick_sharpness(tokens: int, gap: float, error: float) -> float:
 
 
 def pick_error(tokens: int, gap: float, chi: float) -> float:
-    """(n − 1)·e^(−χδ), times max v − min v: Theorem F.1's for importances with a gap δ."""
+    """(n − 1)·e^(−χδ), times max v − min v: Lemma F.1's for importances with a gap δ, as reconstructed."""
     return (tokens - 1) * exp(-chi * gap)
 
 

@@ -1,16 +1,17 @@
 """Dynamic token selection: the value of the key with the largest score (paper D, Lemma 3.3), exact in integers.
 
-Statement. Tokens (k_j, v_j), a query q, |k_j| = |q| = 1 and <k_j, q> largest at j* by a gap δ: the network gives v_{j*}
-within ε. Here keys and queries are finitely many, and it gives v_{j*} itself.
+Statement, as we restore it (its formulas are lost). Tokens (k_j, v_j), a query q, |k_j| = |q| = 1 and <k_j, q> largest
+at j* by a gap δ: the network gives v_{j*} within ε. Here keys and queries are finitely many, and it gives v_{j*}
+itself.
 
 The scores of n keys for m queries take finitely many values s. Which (key, query) pairs meet is a rectifier of what is
 stored and of the query; level s is reached where one of score s meets, and wins where no higher level is reached; its
 values are the answer. Keys: angles 2πi/n (d' = 1, compared by their distance around the circle), the integer points of
 x² + y² = size (d' = 2), the ±1 vectors of `size` entries (any d', 2^{d'} of them).
 
-Conditions. The lemma has both: keys of one length, or the largest score is not the nearest key, and a gap. Of the gap
-we need less: keys of one score must carry one value. n features are needed for n keys at any precision (rank), where
-the softmax form takes (2A + 1)^{d'}.
+Conditions. Two are conditions of the lemma as we read it: keys of one length, or the largest score is not the nearest
+key, and a gap. Of the gap we need less: keys of one score must carry one value. n features are needed for n keys at any
+precision (rank), where the softmax form takes (2A + 1)^{d'}.
 """
 
 from __future__ import annotations

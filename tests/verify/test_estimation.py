@@ -1,5 +1,7 @@
 """Rates by counting waves, the balance of Theorem 4.6, and estimators that really reach the exponent."""
 
+import re
+from inspect import getdoc, isfunction
 from itertools import product
 from math import log2
 
@@ -87,6 +89,17 @@ def test_the_second_token_is_not_found_by_subtracting() -> None:
         peeled = (terms.sum(dtype=np.float32) - terms[0]) / (weight.sum(dtype=np.float32) - weight[0])
     left_out = terms[1:].sum() / weight[1:].sum()
     assert not abs(peeled - value[1]) < 0.1 and abs(left_out - value[1]) < 1e-5
+
+
+def test_every_statement_that_is_named_is_told_as_reconstructed() -> None:
+    """All of their formulas are lost in the text that was read."""
+    names = lambda text: set(re.findall(r"\b[4FJ]\.\d", text))
+    functions = [
+        value for value in vars(estimation).values() if isfunction(value) and value.__module__ == estimation.__name__
+    ]
+    named = set().union(*(names(getdoc(told) or "") for told in (estimation, *functions)))
+    assert {"4.3", "4.5", "4.6", "F.1", "J.2"} <= named
+    assert named <= names(" ".join(estimation.RECONSTRUCTED))
 
 
 def test_the_shape_of_the_risk() -> None:

@@ -185,8 +185,8 @@ class Selection(Task):
     """Pairs of a key and a value in one token each, then a query: the value of the key with the largest score.
 
     Keys and queries are the same unit vectors: `size` angles (d' = 1), the integer points of x² + y² = size (d' = 2),
-    or the ±1 vectors of `size` entries (any d'). The condition of Lemma 3.3 is a gap: where several keys are nearest,
-    they must carry one value. Token ids: key·values + value, then the queries.
+    or the ±1 vectors of `size` entries (any d'). Lemma 3.3, as we read it (its formulas are lost), asks for a gap. Here
+    several keys may be nearest, if they carry one value. Token ids: key·values + value, then the queries.
     """
 
     keys: Keys

@@ -164,7 +164,9 @@ def _exact(rows: np.ndarray) -> np.ndarray:
 
 
 def over_channels(convolution: Convolution, network: ReluNetwork) -> ReluNetwork:
-    """The network as the paper counts it: its first matrix also adds up what the channels of the bank are parts of."""
+    """The network as the class counts it, as we restore that: its first matrix also adds up what the channels of the
+    bank are parts of.
+    """
     bank = convolution.bank
     rows: list[dict[int, float]] = [{} for _ in convolution.taps]
     for tap, channel, wave in bank.mix:

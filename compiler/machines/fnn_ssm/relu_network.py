@@ -117,7 +117,7 @@ class ReluNetwork:
         for first, second in zip(self.layers, self.layers[1:], strict=False):
             _meet(first.width, second.columns)
 
-    # Sizes, in the paper's letters ---------------------------------------------------------------------
+    # Sizes, in the letters of the class as we restore it ------------------------------------------------
 
     @property
     def depth(self) -> int:

@@ -1,4 +1,4 @@
-"""Sizes in the paper's terms: M, U, D, L, W, S, B of S(M, U, D, L, W, S, B)."""
+"""Sizes in the letters of paper D's class as we restore it: M, U, D, L, W, S, B of S(M, U, D, L, W, S, B)."""
 
 from __future__ import annotations
 
