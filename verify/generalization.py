@@ -1,9 +1,9 @@
 """The generalisation bound of selective layers (paper C, Theorems 3, 4 and 5): what of it can be evaluated.
 
-Our text of the paper has lost its formulas. The shape below is recovered from the prose and from the
-lemmas it cites; three constants are RECONSTRUCTED and not the paper's: the argument of the logarithm
-(here 2·channels·states·classes; the paper has some polynomial of these), the factor 2√2 of the margin
-lemma, and the norms behind rho. Use the value for how it scales, never as the paper's number.
+Our text of the paper has lost the whole inequality. All of it is RECONSTRUCTED from the words and from the lemmas that
+they cite: the form of the inequality; the argument of the logarithm; the factor 2√2; the factors (rho + 1), 3 and
+(rho + 2)²; the factor 1/(1 − K); the norms in rho. What the paper has in the logarithm cannot be read; here it is
+2·channels·states·classes. Use the value for how it scales, never as the paper's number.
 
 `magnitude` is a substitute that is proved in its docstring and independent of what was lost.
 """
@@ -20,7 +20,14 @@ from verify.arguments import at_least
 LARGEST_RHO = 1e150
 LARGEST_COUNT = 10**18
 MOST_DRAWN = 1 << 22  # numbers of a random layer's state
-RECONSTRUCTED = ("the argument of the logarithm", "the factor 2√2", "the norms in rho")
+RECONSTRUCTED = (
+    "the form of the inequality",
+    "the argument of the logarithm",
+    "the factor 2√2",
+    "the factors (rho + 1), 3 and (rho + 2)²",
+    "the factor 1/(1 − K)",
+    "the norms in rho",
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ def generalization(
     classes: int,
     data_norm: float | None = None,
 ) -> GeneralizationBound:
-    """The recoverable form of Theorem 3/5 for a layer with |Ā| ≤ contraction < 1; the length does not enter.
+    """Theorems 3 and 5 as reconstructed, for a layer with |Ā| ≤ contraction < 1; the length does not enter.
 
     complexity = (2√2/(margin·m))·(rho + 1)·(1 + √(2 ln(2·channels·states·classes)))·data_norm/(1 − contraction)
     confidence = 3·√(ln(2(rho + 2)²/delta)/(2m))
@@ -86,9 +93,7 @@ def rademacher(
     classes: int,
     data_norm: float | None = None,
 ) -> float:
-    """Theorem 4: a bound on the Rademacher complexity of the layers with norm product at most rho (constants as
-    above).
-    """
+    """Theorem 4, as reconstructed: a bound on the Rademacher complexity of the layers with norm product at most rho."""
     data = sqrt(samples) if data_norm is None else data_norm
     return rho / samples * (1 + sqrt(2 * log(2 * channels * states * classes))) * data / (1 - contraction)
 

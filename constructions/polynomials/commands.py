@@ -28,8 +28,8 @@ S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
 Transition = Annotated[
     Literal["linear", "squashed", "taylor", "taylor-3", "exponential"],
     typer.Option(
-        help="Ā of the S6: linear as in the proofs; Eq 6 squashed; Taylor polynomials of degree 2 or 3 (Section 4.1); "
-        "the true S6"
+        help="Ā of the S6: linear as in the proofs; Eq 6 squashed; Taylor polynomials of degree 2 (as in Section 4.1) "
+        "or 3 (as in Tables 3 and 4); the true S6"
     ),
 ]
 
@@ -190,7 +190,7 @@ def generalization_command(
     classes: int = 10,
     as_json: Json = False,
 ) -> None:
-    """Theorems 3 and 5: the recoverable form of the generalisation bound, with reconstructed constants."""
+    """Theorems 3 and 5: the generalisation bound, all of it reconstructed from the words of the paper."""
     from verify.generalization import generalization, measured_magnitude
 
     bound = generalization(rho, contraction, margin, samples, delta, channels, states, classes)

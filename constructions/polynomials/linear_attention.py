@@ -1,12 +1,12 @@
 """A causal linear-attention head as one S6 layer (after paper C, Lemma 2), on the polynomial S6 and on real Mamba.
 
-The lemma says “a single channel”, and one channel is not enough (`construct truths one-channel`): the layer has d.
+The lemma fails as printed: it says “a single channel”, and a head takes d that share S_B and S_C, for a channel gives
+one coordinate of x_s (`construct truths one-channel`).
 
 Statement. y_t = W_V Σ_{s ≤ t} <W_Q x_t, W_K x_s> x_s is an S6 layer with Ā = 1, S_B = W_K, S_C = W_Q,
 and W_V as the linear map behind it.
 
-What the paper leaves unsaid. The state has N = d_k columns; a channel gives one coordinate of
-x_s, so a head takes d channels that share S_B and S_C. Its layer has no discretization: Ā is exactly 1
+What the paper leaves unsaid. The state has N = d_k columns. Its layer has no discretization: Ā is exactly 1
 and B carries no Δ, so exp with A < 0 is no such layer. On a real Mamba A_log = −200 makes exp(ΔA) = 1
 and a constant Δ is divided out again.
 """

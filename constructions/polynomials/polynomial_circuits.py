@@ -7,7 +7,8 @@ on the right compute any multivariate polynomial of the input tokens at the last
 What the paper leaves unsaid. Ā takes the values 0, 1 and any real number, so neither the Taylor
 variants nor the true exponential are such models
 (`constructions/polynomials/polynomial_transition.py` refuses them). The powers must be gated to
-their one position before they are multiplied. The paper says itself that SiLU and the state size
+their one position before they are multiplied: Section 4.2 says that each layer can do so, and block
+3 as described does not. The paper says itself that SiLU and the state size
 are removed, and has biases and learnable positions. Ours: the constant of B = C = 1 is the sum of
 the one-hot positions; windows of copies END where the power is read (the text that we read has lost
 where the paper's stand), and factors are sorted by variable, which saves padding.
@@ -98,7 +99,7 @@ def lemma3(variable: int, power: int, coefficient, length: int, position: int, p
 
 @dataclass(frozen=True)
 class Factor:
-    """x_i^p as factor k of monomial m, to be read at position `at` (Lemma 3's τ)."""
+    """x_i^p as factor k of monomial m, to be read at position `at`."""
 
     m: int
     k: int

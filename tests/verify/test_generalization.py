@@ -1,10 +1,13 @@
 """The generalisation bound: how it scales, and the provable bound on magnitudes on random layers of every length."""
 
+import re
 from math import log, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import verify.generalization
 from constructions.polynomials.polynomial_s6 import Affine, PolynomialBlock, PolynomialNetwork
 from constructions.polynomials.polynomial_transition import Squashed
 from verify.bounds import generalization
@@ -80,8 +83,28 @@ def test_a_layer_beyond_memory_is_not_drawn():
         measured_magnitude(1.0, 0.5, 10**9, 16)
 
 
-def test_it_says_which_constants_are_reconstructed():
-    assert "the argument of the logarithm" in generalization(**DEFAULTS).reconstructed
+PAGE = Path(__file__).parents[2] / "docs" / "polynomials.md"
+
+
+@pytest.mark.parametrize("text", [verify.generalization.__doc__, PAGE.read_text("utf-8")], ids=["docstring", "page"])
+def test_what_is_reconstructed_is_told_by_the_same_names_everywhere(text):
+    """The report's names, in their order: all of the inequality is lost in the text that was read."""
+    told = re.search(r"all of\s+it(?: is RECONSTRUCTED[^:]*)?: (.*?)\.\s", text, re.DOTALL | re.IGNORECASE)
+    assert told and tuple(" ".join(told[1].split()).split("; ")) == generalization(**DEFAULTS).reconstructed
+
+
+def test_every_part_of_the_inequality_is_told_as_reconstructed():
+    """What stands in the formula of the docstring, but for what the caller gives."""
+    formula, told = generalization.__doc__.split("rho:")[0], " ".join(generalization(**DEFAULTS).reconstructed)
+    for part, name in {
+        "2√2/": "2√2",
+        "(rho + 1)": "(rho + 1)",
+        "= 3·": "), 3 and",
+        "(rho + 2)²": "(rho + 2)²",
+        "/(1 − contraction)": "1/(1 − K)",
+        "ln(2·channels·states·classes)": "logarithm",
+    }.items():
+        assert part in formula and name in told
 
 
 def random_layer(rng, d, n, contraction):
