@@ -5,12 +5,13 @@ For one state h of the layer (channel d, column n; λ = exp(A_log)) and the inpu
     ∂h_t/∂x̂_j = exp(−λ Σ_{r=j+1}^t Δ(x̂_r)) · c̃_j,   t ≥ j,
     c̃_j = ∂(B_n Δ_d x̂_d)/∂x̂_j − λ e^(−λΔ_d(j)) h_{j−1} ∂Δ_d/∂x̂_j,
 
-an equality, as Lemma 1 is printed, though its c̃ is a bound on this one (39): c̃_j does not depend on t. For S4D Δ and
-B are parameters and only the exponential is left. In Mamba-2 (Remark 1) Δ has a projection of its own, beside the
-convolution, and B is shared by the channels of a group: the inputs are then x̂, B̂, Ĉ and the numbers that Δ is made
-of, λ is a head's, and the same equality holds. If λ Σ_r Δ(x̂_r) ≤ c at every t, then |∂h_t/∂x̂_j| ≥ e^(−c) |c̃_j| for
-ever (Lemma 2). Its bound, (13), is printed without the second term of c̃_j, which (38) has, and where Δ's own
-dependence on x̂_j enters; without it the bound is wrong in general, see `printed_bound`.
+an equality, as Lemma 1 is printed, though its c̃ is a bound on this one (39): c̃_j does not depend on t. For S4D Δ (1
+in the paper, a parameter here) and B do not see the input, and only the exponential is left. In Mamba-2 (Remark 1) Δ
+has a projection of its own, beside the convolution, and B is shared by the channels of a group: the inputs are then x̂,
+B̂, Ĉ and the numbers that Δ is made of, λ is a head's, and the same equality holds. If λ Σ_r Δ(x̂_r) ≤ c at every t, then
+|∂h_t/∂x̂_j| ≥ e^(−c) |c̃_j| at every t ≥ j. That is Lemma 2, corrected: it speaks of the limit alone, and its bound,
+(13), is printed without the second term of c̃_j, which (38) has, and where Δ's own dependence on x̂_j enters; without it
+the bound is wrong in general, see `printed_bound`.
 
 The left side is computed by autograd through the recurrence, the right side in closed form; both
 in float64 from the layer's own weights.
@@ -43,7 +44,7 @@ class Sensitivity:
     measured:  |∂h_t/∂x̂_j| by autograd.
     predicted: the closed form.
     exponent:  λ Σ_{r=j+1}^t Δ(x̂_r), (T, T).
-    total:     λ Σ_{r≤t} Δ(x̂_r), (T,): Lemma 2 asks for its supremum c.
+    total:     λ Σ_{r≤t} Δ(x̂_r), (T,): Lemma 2 asks for a bound c; the least is its supremum.
     prefactor: |c̃_j|, (T,); printed: |∂(BΔx̂)/∂x̂_j| alone, (T,).
     """
 
@@ -56,7 +57,7 @@ class Sensitivity:
 
     @property
     def lower_bound(self) -> Tensor:
-        """e^(−c) |c̃_j| with c the largest total: what Lemma 2 says of every t, (T,)."""
+        """e^(−c) |c̃_j| with c the largest total: Lemma 2 with both terms of (38), and at every t, (T,)."""
         return torch.exp(-self.total.max()) * self.prefactor
 
     @property

@@ -23,7 +23,7 @@ answer every question of the promised inputs, where all counts that is carried f
 convolutions too (for induction heads and KEEP n-th log2 of the exact number of states, rounded up).
 *trained*: the best of the seeds on 1,000 fresh sequences; what was trained stands at the end, with its budget.
 
-[Paper B's programs](chains.md) have a page of their own, and [what the theorems do not say](truths.md) another.
+[Paper B's programs](chains.md) have a page of their own. So have [statements that do not stand as they are](truths.md).
 """
 
 _PROGRAMS = """# Every program of paper B: what was run

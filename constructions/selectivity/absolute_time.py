@@ -3,7 +3,7 @@
 Statement. An S6 layer with λ = 0, B = 1 and input 1 has h_t = t. Here the count is read out as
 a token: y_t = t for t ≤ H and "H or later" from H on.
 
-Condition that the paper leaves unsaid. A float32 count stops at 2^24. What is read is
+True on paper, not on floats. A float32 count stops at 2^24. What is read is
 min(t, H) by a falling ramp, which does not see where the count stops, so the answer is right
 at every length.
 """

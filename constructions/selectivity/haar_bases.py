@@ -6,7 +6,8 @@ With λ = 1, B = 2^(j/2) and Δ(r) = softplus(−a(r − t̂)), a = |w|, the bas
 
 and ψ_{j,k} ≈ g(s; t1) − 2 g(s; t2) + g(s; t3) at the wavelet's start, middle and end.
 
-What the theorem leaves unsaid. A continuous g cannot be uniformly close to a jump. From t̂ on, the
+Where the theorem fails as printed (an error below ϵ “∀s ∈ [0, 1]”). A continuous g cannot be
+uniformly close to a jump (`construct truths haar-neighbourhood`). From t̂ on, the
 error of one g is at most 2^(j/2)·π²/(12a), for F(0) = π²/12. Before t̂ − δ it is at most
 2^(j/2)·e^(−aδ²/2), for F(u) − F(0) ≥ u²/2. So with δ(a) = √(2 ln a / a) the error of ψ is at most
 4·2^(j/2)/a everywhere but within δ(a) to the left of the three jumps: that neighbourhood shrinks

@@ -6,9 +6,10 @@ takes the difference of two bases, whose steps are large before n (32a) and befo
 counted in the model (Proposition 1), so that stock language models do it too: block 1 counts, block
 2 latches while the count is at most n.
 
-Conditions that the paper leaves unsaid. What happens before n (here y_t = x_t; nobody asks).
-A float32 count stops at 2^24: only tests that a saturated count still passes may be asked of
-it (`exactness/saturation.py`); then the answer is right at every length.
+Before n. Appendix D.2 asks from n on only; before n ours answers x_t.
+
+True on paper, not on floats. A float32 count stops at 2^24: only tests that a saturated count still
+passes may be asked of it (`exactness/saturation.py`); then the answer is right at every length.
 """
 
 from __future__ import annotations

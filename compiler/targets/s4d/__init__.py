@@ -1,7 +1,8 @@
-"""Target S4D: the mixer of Theorem 4 (paper A), whose Δ, B and C are parameters and do not see the input.
+"""Target S4D: the mixer of Theorem 4 (paper A), whose Δ, B and C do not see the input.
 
-A memory is a running sum for each key of the values that it masks, gated by the query. The blocks are printed
-as an unmodified Mamba with constant Δ, B and C, or as the mixer of our own.
+Δ is 1 in the paper, and a parameter here, as B and C are. A memory is a running sum for each key of the values that it
+masks, gated by the query. The blocks are printed as an unmodified Mamba with constant Δ, B and C, or as the mixer of
+our own.
 """
 
 from __future__ import annotations

@@ -203,6 +203,11 @@ def test_a_latch_forgets_until_n_and_keeps_from_then_on():
         assert stack.run({"token": tokens})[0, 2:].argmax(-1).tolist() == [2] * 4
 
 
+def test_seeds_are_told_of_the_table_whose_caption_tells_them():
+    """Of KEEP n-th that is Table 1 alone."""
+    assert [name for name, told in EXPERIMENTS.items() if "means over 3 seeds" in told.note] == ["table-1"]
+
+
 def test_the_page_of_the_experiments_is_that_of_its_rows():
     kept = KeptRows(DOCS / "experiments.json")
     assert page(kept) == (DOCS / "experiments.md").read_text("utf-8"), "construct reproduce … --keep --page"
