@@ -4,11 +4,11 @@ Statement. For x_1 … x_N ∈ [−M, M]^d a Mamba block of size O(N) gives y_i 
 reads x̃_i = [x_i, e_i, e_pos(i)]: A = 0, B = e_i writes v_i into a column of its own, C = e_pos(i) reads one. Ours
 divides Δ out and gives y_i = x_pos(i).
 
-Conditions that the paper leaves unsaid. x passes the convolution and SiLU of a real block, so a signed number takes two
-channels, silu(Sx) − silu(−Sx) = Sx. "y_i = v_pos(i)" is for real arithmetic: on floats it holds for integers, and real
-numbers come back within a bound that grows with M. On Mamba the places reach B and C through 2N channels that carry N
-columns each, 2(d + N)·N numbers of state; Mamba-2 takes them past the channels, 2d·N. Each place is written once;
-pos(i) ≤ i, for what has not come reads as 0.
+Conditions of real blocks and floats. x passes the convolution and SiLU of a real block, which the paper says it
+ignores, so a signed number takes two channels, silu(Sx) − silu(−Sx) = Sx. "y_i = v_pos(i)" is for real arithmetic: on
+floats it holds for integers, and real numbers come back within a bound that grows with M. On Mamba the places reach B
+and C through 2N channels that carry N columns each, 2(d + N)·N numbers of state; Mamba-2 takes them past the channels,
+2d·N. Each place is written once; pos(i) ≤ i, for what has not come reads as 0.
 
 `copy` is the same over tokens, whose places a language model has to count.
 """

@@ -1,10 +1,12 @@
 """m-local dynamic programs: every entry depends on the last m tokens only (paper B, Theorem 4).
 
-Statement. Such a program is solved with a chain of thought by Mamba layers of size O(m), however long the chain is.
+Statement. For every T, such a program that meets Assumption 2 is solved with a chain of thought by Mamba layers of size
+O(m), if the answer is no longer than T. Of ours one model is right for every length that its promise covers.
 
 Our choices. The chain must end by itself, so its length n stands in the prompt (`7 ;`) and is compared with a count:
-that takes log2 T bits of one number, not O(T) entries. In the paper the token of an entry carries its state. What
-entries before the first one read is left open: ours read as 0, and a flag says that they are missing.
+that takes log2 T bits of one number, not O(T) entries. In the paper the token of an entry carries its state. An entry
+before the first one reads as “some special token” there (A.3, block 3), whose value is open: ours is 0, and a flag says
+that it is missing.
 
 Circuit. A value d entries back is the present token's, d − 1 positions earlier: the block's own convolution sees three.
 """

@@ -1,6 +1,6 @@
 """Phonebook look-up with answers of several tokens (paper B, Section 4.3.2: "Bob: 111111; …").
 
-Statement. Associative recall by COPY: a name leads to a place, the place to the tokens that stand behind it.
+Statement. After Theorem 2, associative recall by COPY: a name leads to a place, the place to the tokens behind it.
 
 Conditions that the paper leaves unsaid. Names are distinct, or the last entry would have to win. A name that is not in
 the book leads to no place; then the end is written at once. Numbers may have different lengths: `;` ends them. A book
@@ -25,7 +25,7 @@ from compiler.language.stream import Stream, constant
 from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
-from constructions.papers import FREE_LUNCH
+from constructions.copy_dp.sizes import AFTER_COPY
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recall import DIGITS, PhonebookSolver
@@ -36,7 +36,7 @@ ENTRY, ASK = ";", "?"
 @dataclass(frozen=True)
 class Phonebook(ChainConstruction, WithMemory):
     name: ClassVar[str] = "phonebook"
-    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+    theorem: ClassVar[str] = AFTER_COPY
     a_column_each: ClassVar[str] = "token of the longest book"
     group: ClassVar[str] = ""
 

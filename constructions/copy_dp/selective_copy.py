@@ -1,9 +1,10 @@
-"""Selective copying (Gu and Dao's task, by paper B's Theorem 2): tokens among noise are written in their order.
+"""Selective copying (Gu and Dao's task, after paper B's Theorem 2): tokens among noise are written in their order.
 
-Statement. COPY with pos(i) the place of the i-th token that is no noise, however much noise stands between.
+Statement. After Theorem 2: COPY with pos(i) the place of the i-th token that is no noise, however much noise stands
+between.
 
-Conditions that the paper leaves unsaid. The place is a count of what is kept, so the state has a column for each token
-that is kept and none for noise.
+Our choice. The place is a count of what is kept, so the state has a column for each token that is kept and none for
+noise.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from compiler.language.words import count, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
-from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
+from constructions.copy_dp.sizes import AFTER_COPY
+from constructions.papers import TOKEN_SELECTION
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import Solver
@@ -34,7 +36,7 @@ BAR, NOISE = "|", "_"
 @dataclass(frozen=True)
 class SelectiveCopy(ChainConstruction, WithMemory):
     name: ClassVar[str] = "selective-copy"
-    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+    theorem: ClassVar[str] = AFTER_COPY
     on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.2"
     group: ClassVar[str] = ""
     a_column_each: ClassVar[str] = "token that is kept"

@@ -6,6 +6,7 @@ import re
 
 from constructions.papers import FREE_LUNCH
 
+AFTER_COPY = f"{FREE_LUNCH}, after Theorem 2"
 BEYOND = f"{FREE_LUNCH}, after Theorem 3, beyond its Assumption 2"
 ONE_SIZE = f"{FREE_LUNCH}, after Theorem 3, for one size"  # of sizes that grow, an entry needs ever more entries
 

@@ -3,10 +3,11 @@
 Statement. Theorem 3, for one size: cells in a fixed order, each of which needs earlier cells and letters by its place
 alone.
 
-What the paper leaves open is what a dependency that does not exist reads: ours is a value beyond all others. The size
-is fixed: of a matrix chain that grows, an entry would need ever more entries, against Assumption 2. A matrix chain
-multiplies three numbers of the input. The paper bounds numbers by a polynomial of the size and multiplies with an error
-(Lemma 1). Ours lie in a declared range, and the products are exact on it.
+What the paper leaves open is the value of a dependency that does not exist, which reads as “some special token” (A.3,
+block 3): ours is beyond all others. The size is fixed: of a matrix chain that grows, an entry would need ever more
+entries, against Assumption 2. A matrix chain multiplies three numbers of the input. The paper bounds numbers by a
+polynomial of the size and multiplies with an error (Lemma 1). Ours lie in a declared range, and the products are exact
+on it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Edit distance and longest common subsequence: the table of two words, row by row.
 
-Statement. Theorem 3: a dynamic program whose table the model writes token by token has a solution of size O(T), T its
-number of entries. Written by rows it needs less: entry (r, c) reads its left neighbour (the present token), the one
-above (a latch for each column) and the one before that (the same read, one position earlier), so it uses
-O(L) = O(√T) columns and channels. (On Mamba every channel has all columns: its state holds O(T) numbers again.)
+Statement. Theorem 3: a dynamic program that meets Assumption 2 has for every T a solution of size O(T), if the answer
+is no longer than T. Ours counts entries. Written by rows it needs less: entry (r, c) reads its left neighbour (the
+present token), the one above (a latch for each column) and the one before that (the same read, one position earlier),
+so it uses O(L) = O(√T) columns and channels. (On Mamba every channel has all columns: its state holds O(T) numbers
+again.)
 
 What the paper leaves open is the value of a border: nothing lies above row 0 or left of column 0, so those neighbours
 are raised beyond every entry. Marks are our choice. In the paper the token of an entry carries its cell; ours are the

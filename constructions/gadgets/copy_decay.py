@@ -1,8 +1,8 @@
 """Theorem 1 of paper B: COPY by a state of constant size that fades, its error measured on built weights against the
 bound.
 
-The circuit is one line: `memory.outer_sum(x, write=b, read=c, decay=a)`, the state of equation (6) with Δ = 1 and one
-decay. With a factor that depends on the token, a_t = decay^Δ_t and v_t = Δ_t·x_t for Δ_t of 0, 1 or 3, it is a product,
+The circuit is one line: `memory.outer_sum(x, write=b, read=c, decay=a)`, equation (6) with Δ = 1 and one decay. With a
+factor that depends on the token, a_t = decay^Δ_t and v_t = Δ_t·x_t for Δ_t of 0, 1 or 3, it is a product,
 `fading_sum(…, level=…)` and another product, for then b_t and c pass the channels. Instances are drawn so that
 Assumption 1 holds, and half of them adversarially: every term of the sum points the same way, so that the bound is
 nearly reached.

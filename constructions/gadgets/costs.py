@@ -1,7 +1,7 @@
 """Table 1 of paper B with measured numbers: state, parameters and time per token as the answer grows to T tokens.
 
 Four built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (columns
-and channels that grow with √T each); and what Theorem 3 asks for literally, every earlier token within reach by its
+and channels that grow with √T each); and what the proof of Theorem 3 builds, every earlier token within reach by its
 place (linear in T), with one column for each, or with places in two digits. Beside them Transformers of stated sizes:
 their key-value cache, and of the smaller one the time of a token, from the matrices of its layers to its scores.
 

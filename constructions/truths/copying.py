@@ -136,7 +136,10 @@ def product_scale(
 
 
 def step_of_two(difference: np.ndarray, scale: float) -> np.ndarray:
-    """Lemma 2's network for 1[t > 0]: relu(λt) − relu(λt − 1) by SiLU, as Lemmas 4 and 5 use it."""
+    """Lemma 2's network for 1[t > 0]: relu(λt) − relu(λt − 1) by SiLU.
+
+    We take Lemma 4, and so Lemma 5, to use this one: the paper prints no network for them.
+    """
     wide = scale * difference
     with np.errstate(over="ignore"):
         return wide / (1 + np.exp(-wide)) - (wide - 1) / (1 + np.exp(1 - wide))

@@ -36,8 +36,8 @@ STATED = [
 ]
 ORDERS = [  # paper B has no constants
     (Copy(), "Theorem 2, size O(N) for"),
-    (SelectiveCopy(), "Theorem 2, size O(N) for"),
-    (Phonebook(), "Theorem 2, size O(N) for"),
+    (SelectiveCopy(), "after Theorem 2, size O(N) for"),
+    (Phonebook(), "after Theorem 2, size O(N) for"),
     (EditDistance(), "Theorem 3, size O(T) for"),
     (Viterbi(), "Theorem 3, size O(T) for"),
     (ShortestPath(), "after Theorem 3, for one size, size O(T) for"),

@@ -125,7 +125,7 @@ class SelectiveSum(Operation):
 
 @dataclass(frozen=True)
 class FadingMemory(Operation):
-    """Σ_{s≤t} decay^(t−s) · value_s · <key_s, query_t>: the outer-product state of paper B, (6), with one decay.
+    """Σ_{s≤t} decay^(t−s) · value_s · <key_s, query_t>: the output (6) of paper B's state, with one decay.
 
     inputs: value (w lanes), key (n), query (n). With `decay` as for FadingSum.
     """
