@@ -1,1 +1,1 @@
-"""Constructions: a folder for each paper, what all share, and the `construct` command."""
+"""Constructions: folders by paper (B has two), what all share, and the `construct` command."""

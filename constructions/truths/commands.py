@@ -28,7 +28,7 @@ def truths_command(
     name: Annotated[str, typer.Argument(help="one of them [default: run all]")] = "",
     as_json: Json = False,
 ) -> None:
-    """What the theorems do not say: statements that fail as printed, leave a condition unsaid or fail on floats, with a
+    """Statements of the papers that fail as printed, leave a condition unsaid or fail on floats, with a
     counterexample to each, and with what does hold.
     """
     from constructions.truths import collection

@@ -13,10 +13,10 @@ from constructions.truths.truth import Finding, Kind, Truth
 PAGE = Path(__file__).parents[2] / "docs" / "truths.md"
 LOST = "\nThe text that we read has lost its formulas. Only its words are quoted.\n"
 PAPERS = ((SELECTIVITY, "A", ""), (FREE_LUNCH, "B", ""), (EXPRESSIVITY, "C", LOST), (TOKEN_SELECTION, "D", LOST))
-HEAD = """# What the theorems do not say
+HEAD = """# Statements that do not stand as they are
 
-Statements of four papers that do not stand as they are, each with a counterexample that a command runs, and with what
-does hold. Each says what is the matter:
+They are statements of four papers, each with a counterexample that a command runs, and with what does hold. Each says
+what is the matter:
 
 {kinds}
 

@@ -162,7 +162,9 @@ TRUTHS = (
         "“it is evident that … the univariate polynomial can be represented by the 3rd Mamba block”; two sequences "
         "made of these go into the fourth block, and their difference is the monomial.",
         "Block 3 as described (Lemma 3, step 3) leaves x, x², …, x^P one after the other, and names no gate. Block 4 "
-        "would take all of them in. The two sequences are not legible in the text we read.",
+        "would take all of them in. Section 4.2 says in general that “each Mamba layer can isolate a specific channel "
+        "at a given position”; block 3 does not use it. At which position Lemma 3 promises its output is not legible "
+        "in the text we read, nor are the two sequences.",
         "A gate that is 1 at one position alone has to follow block 3.",
         powers_are_gated,
     ),

@@ -271,11 +271,11 @@ TRUTHS = (
         "Theorem 3, proof, step 2, and Remark 7",
         "M_k ∈ R^(log κ × κ) with |<Me_i, Me_j>| ≤ ε, ε in (0, 0.5); “The above construction with N = log κ works for "
         "generic inputs where the values are drawn randomly from the vocabulary with sufficient size” (Remark 7).",
-        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative: ε = 1. With codes of Lemma 4 for keys and values "
-        "(ε = 0.49, measured) answers are right for few keys and wrong for many: for a fixed ε N grows as log "
-        "κ, and the sum over κ − 1 other keys, beside the answer, as √(κ/N). The proof adds “for ϵ ≪ 1”, which names "
-        "no number. With ε = 0.3 the same comes with more keys. Remark 7 meets adversarial values by a smaller ε, "
-        "“without however impacting its logarithmic behavior”: for one ε. That ε has to fall as κ grows, as "
+        "κ words of ⌈log₂ κ⌉ signs hold a word and its negative, or one word twice: ε = 1. With codes of Lemma 4 for "
+        "keys and values (ε = 0.49, measured) answers are right for few keys and wrong for many: for a fixed ε N grows "
+        "as log κ, and the sum over κ − 1 other keys, beside the answer, as √(κ/N). The proof adds “for ϵ ≪ 1”, which "
+        "names no number. With ε = 0.3 the same comes with more keys. Remark 7 meets adversarial values by a smaller "
+        "ε, “without however impacting its logarithmic behavior”: for one ε. That ε has to fall as κ grows, as "
         "√(log κ/κ) even for random values.",
         "N has to grow with κ and not with log κ: with κ/2 signs few are wrong. One-hot keys (N = κ) answer "
         "everything.",

@@ -361,8 +361,8 @@ TRUTHS = (
         "‖ρ − proj(ρ)‖ in L² is Σ<ρ, ψ_{j,k}>² less the sum over the N wavelets that are taken, which is O(2^(−N)).",
         "That is its square, as the text below (31) says. By this route the norm is halved by every second wavelet, "
         "so for one jump (m = 1) by every sixth basis and not, as Corollary 1 has it, by every third.",
-        "Corollary 1 only says that bases exist, and Heaviside bases do better: one for each jump and one for the "
-        "mean come as near as one likes, by their slope. Here ρ has one jump of 1.",
+        "Of Mamba, Corollary 1 only says that bases exist, and Heaviside bases do better: one for each jump and one "
+        "for the mean come as near as one likes, by their slope. Here ρ has one jump of 1.",
         rate_squared,
     ),
     Truth(

@@ -1,4 +1,4 @@
-"""What the theorems do not say: each statement fails on its counterexample, what is told to hold does, the page shows
+"""Statements that do not stand as they are: each fails on its counterexample, what is told to hold does, the page shows
 the measured numbers, and these come from the counterexample: other constants give other ones.
 """
 
