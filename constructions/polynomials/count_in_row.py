@@ -23,6 +23,7 @@ from compiler.language.output import readout_integer
 from compiler.language.source import Tokens
 from compiler.language.words import count
 from constructions.construction import Construction, parameter
+from constructions.papers import EXPRESSIVITY
 from verify.arguments import at_least
 from verify.tasks.count_in_row import CountInRow as Task
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CountInRow(Construction):
     name: ClassVar[str] = "count-in-row"
-    theorem: ClassVar[str] = "On the Expressivity of Selective State-Space Layers, Definition 1"
+    theorem: ClassVar[str] = f"{EXPRESSIVITY}, Definition 1, read causally"
 
     largest: int = parameter("largest count that is told apart", default=64)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba")

@@ -33,6 +33,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.types import Real
 from constructions.construction import NumericConstruction, parameter
+from constructions.papers import EXPRESSIVITY
 from constructions.polynomials.compiler_facts import fact_of
 from constructions.polynomials.polynomial_circuit import ALWAYS, Channel, Layer, PolynomialCircuit, lower
 from constructions.polynomials.polynomial_s6 import PolynomialNetwork
@@ -132,7 +133,7 @@ class LinearAttention(NumericConstruction):
     """A head, random or with given weights, at every position."""
 
     name: ClassVar[str] = "linear-attention"
-    theorem: ClassVar[str] = "On the Expressivity of Selective State-Space Layers, Lemma 2, on real Mamba"
+    theorem: ClassVar[str] = f"{EXPRESSIVITY}, after Lemma 2, on real Mamba"
 
     d: int = parameter("width of the tokens", default=4, most=MOST_WIDTH)
     d_k: int = parameter("width of keys and queries", default=4, most=256)

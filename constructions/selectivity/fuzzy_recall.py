@@ -33,7 +33,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class FuzzyRecall(WithMemory, Construction):
     name: ClassVar[str] = "fuzzy-recall"
-    theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, Theorem 2"
+    theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, after Theorem 2"
 
     vocab: int = parameter("tokens in all: keys, values, the padding and the prefix", default=10)
     key_size: int = parameter("tokens of a key", default=2)

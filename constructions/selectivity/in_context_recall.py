@@ -29,7 +29,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class InContextRecall(WithMemory, Construction):
     name: ClassVar[str] = "in-context-recall"
-    theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, Theorem 2"
+    theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, after Theorem 2"
 
     vocab: int = parameter("tokens in all: keys, values, noise and the prefix", default=16)
     noise: int = parameter("noise tokens among them", default=0)

@@ -18,6 +18,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.words import count
 from constructions.construction import Construction, WithMemory, parameter
+from constructions.papers import FREE_LUNCH
 from verify.arguments import at_least
 from verify.tasks.mad_memory import Compression
 from verify.tasks.task import Task
@@ -26,7 +27,7 @@ from verify.tasks.task import Task
 @dataclass(frozen=True)
 class MadCompression(WithMemory, Construction):
     name: ClassVar[str] = "mad-compression"
-    theorem: ClassVar[str] = "MAD suite; Theorem 2 of paper B"
+    theorem: ClassVar[str] = f"MAD suite; {FREE_LUNCH}, after Theorem 2"
 
     n: int = parameter("tokens to keep", most=1 << 10, default=31)
     vocab: int = parameter("tokens that are kept and the aggregation token", default=16)

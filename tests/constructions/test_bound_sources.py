@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from inspect import getmodule
 
 import pytest
 
@@ -22,6 +23,7 @@ from constructions.copy_dp.tables import ShortestPath
 from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance
 from constructions.polynomials.polynomial_mamba import PolynomialCircuit
+from constructions.registry import families
 from constructions.selectivity.absolute_time import AbsoluteTime
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
@@ -61,6 +63,17 @@ OURS = [
     AbsoluteTimePosition(),
     PolynomialCircuit(),
 ]
+
+
+AFTER = re.compile(r"\(beyond the papers\)|after (?:paper \w\S*\s)?(?:Theorem|Lemma) \d", re.IGNORECASE)
+
+
+def test_what_is_built_after_a_theorem_is_printed_so():
+    """A module says "after" where its statement is not the theorem's own; the statement that is printed says it too."""
+    told = {name: c.theorem for name, c in families().items() if AFTER.search(getmodule(c).__doc__)}
+    assert {"phonebook", "selective-copy", "knapsack", "mad-copying", "linear-attention"} <= told.keys()
+    named = {name: theorem for name, theorem in told.items() if re.search(r"Theorem|Lemma", theorem)}
+    assert [name for name, theorem in named.items() if not re.search(r", after (Theorem|Lemma) \d", theorem)] == []
 
 
 @pytest.mark.parametrize("construction, where", STATED)
