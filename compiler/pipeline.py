@@ -40,6 +40,7 @@ from compiler.passes.skip_path import use_skip_path
 from compiler.passes.split_reals import split_reals
 from compiler.passes.two_digits import two_digits
 from compiler.passes.type_splitting import type_splitting
+from compiler.passes.zeros import zeros
 
 Stage: TypeAlias = Literal["checked", "source", "core", "fitted", "plan", "blocks", "compared"]
 """What a pass works towards. A refused circuit is tried again from the beginning of "checked", "source" or "core"."""
@@ -172,6 +173,7 @@ PASSES: tuple[Pass, ...] = (
         "Rewrites every operation into the few that a block computes; functions of one token fold into the embedding.",
     ),
     Pass("common subexpressions", "fitted", common_subexpressions, "Makes equal streams one, among the new ones, too."),
+    Pass("zeros", "fitted", zeros, "Puts the constant 0 for lanes that are 0, and would be computed of real numbers."),
     Pass("split reals", "fitted", split_reals, "Lets real numbers through silu as the pair silu(x) − silu(−x) = x."),
     Pass(
         "fit ports",

@@ -26,7 +26,8 @@ class Domain:
 
     Arrays (width,); a sum over lanes, and its scalar summaries.
 
-    units:  powers of two; 0: no lattice (reals), infinity: the lane is always 0.
+    units:  powers of two; 0: no lattice (reals, computed with roundings also where their bounds are 0); infinity: the
+            lane is always 0, and exactly so.
     l1:     bound on Σ over lanes of |value| at one position.
     totals: bound on Σ over positions of |value|, for each lane.
     """

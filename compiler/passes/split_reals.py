@@ -32,7 +32,7 @@ from compiler.language import operations as ops
 from compiler.language.circuit import Circuit
 from compiler.language.graph import operation_of, rebuilt
 from compiler.language.operations import Source
-from compiler.language.stream import Stream, constant, standing_for
+from compiler.language.stream import Stream, standing_for
 from compiler.language.words import concatenate
 from compiler.passes.dead_code import lanes_read
 
@@ -108,23 +108,12 @@ class _Splitter:
     def split(self, stream: Stream) -> None:
         inputs = tuple(self.known[s] for s in stream.inputs)
         with standing_for(stream):
-            result = self._without_zeros(stream, inputs)
+            result = self.rule(stream.operation, stream, *inputs)
         if result is not stream:
             for new in (result, *result.inputs):
                 new.name = new.name or stream.label
             self.domains.replaced(stream, result)
         self.known[stream] = result
-
-    def _without_zeros(self, stream: Stream, inputs: tuple[Stream, ...]) -> Stream:
-        """By its rule, but the constant 0 in lanes that are 0 and computed of real numbers, whose rounding would stand
-        on their lattice.
-        """
-        real = stream.operation.maps is None and not all(self.domains.of(s).step for s in stream.inputs)
-        zero = (self.domains.of(stream).bounds == 0) & real
-        if zero.all():
-            return constant(0, stream.width)
-        result = self.rule(stream.operation, stream, *inputs)
-        return sparse.diags_array(1.0 - zero) @ result if zero.any() else result
 
     def real(self, stream: Stream) -> bool:
         return self.domains.of(stream).step == 0

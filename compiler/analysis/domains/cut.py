@@ -35,7 +35,7 @@ def cut_to_type(domain: Domain, stream: Stream, max_length: int) -> Domain:
         low = low if type.lo is None else np.maximum(low, down(Fraction(min(type.lo, 0))))
         high = high if type.hi is None else np.minimum(high, up(Fraction(max(type.hi, 0))))
     bounds = np.maximum(np.abs(low), np.abs(high))
-    units = np.where(bounds == 0, np.inf, domain.units)
+    units = np.where((bounds == 0) & (domain.units > 0), np.inf, domain.units)
     if not bounds.max(initial=0) <= _RANGE:
         raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
     if (units[units > 0] < 1 / _RANGE).any():

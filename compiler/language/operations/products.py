@@ -87,7 +87,8 @@ class SiluProduct(Operation):
     def bounds(self, a: Domain, b: Domain, length: int) -> tuple[Fraction, Fraction, Fraction]:
         """Of a product that is 0 as far as four silus are: where they do not cancel, its numbers are on no lattice."""
         reach = a.bound * b.bound or (a.bound + b.bound) ** 4 / (48 * self.scale**2)
-        return Fraction(0), -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach
+        exact = not reach and a.step > 0 and b.step > 0  # of zeros alone
+        return Fraction(int(exact)), -reach if min(a.lo, b.lo) < 0 else Fraction(0), reach
 
     def evaluate(self, a: Array, b: Array) -> Array:
         return a * b
