@@ -97,7 +97,7 @@ class Artifact:
         if self.asked is not None:
             return self.asked
         if isinstance(self.model, NumericModel):
-            return numbers_example(self.model.config["inputs"]), None
+            return numbers_example(self.model.config["inputs"], self.compiled.source.max_length), None
         return self._answered() or (self._some_walk(), None)
 
     def _answered(self) -> tuple[str, str] | None:

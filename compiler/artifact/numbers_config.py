@@ -110,14 +110,20 @@ def numbers_config(
     return config
 
 
-def numbers_example(inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Values for an example, as Python text: {"x": zeros of the right shape}; what counts by itself is left out, unless
-    it is all there is.
+def numbers_example(inputs: Sequence[Mapping[str, Any]], length: int) -> str:
+    """Values for an example, as Python text: {"x": an array of the right shape, of zeros where they are allowed}; what
+    counts by itself is left out, unless it is all there is. length: most positions.
     """
-    named = [NumberInput(**record) for record in inputs if record["name"] != POSITION]
+    named, count = [NumberInput(**record) for record in inputs if record["name"] != POSITION], min(3, length)
     if not named:
-        return f'{{"{POSITION}": np.arange(1, 4).reshape(1, 3, 1)}}'
-    return "{" + ", ".join(f"{json.dumps(record.name)}: np.zeros((1, 3, {record.width}))" for record in named) + "}"
+        return f'{{"{POSITION}": np.arange(1, {count + 1}).reshape(1, {count}, 1)}}'
+    return "{" + ", ".join(f"{json.dumps(record.name)}: {_example(record, count)}" for record in named) + "}"
+
+
+def _example(record: NumberInput, count: int) -> str:
+    """The number of its range that is nearest to 0: of integers without a digit behind the point."""
+    shape, near = f"(1, {count}, {record.width})", min(max(record.least, 0), record.most)
+    return f"np.full({shape}, {int(near) if record.integral else float(near)!r})" if near else f"np.zeros({shape})"
 
 
 def is_numbers(config: Any) -> bool:

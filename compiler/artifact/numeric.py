@@ -23,6 +23,7 @@ from compiler.artifact.package import bare, needs_residual, packaged_sizes
 from compiler.compiled import Compiled
 from compiler.errors import CompileError
 from compiler.interpreter import interpret
+from compiler.language.arguments import instance
 from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.language.types import OPEN, Bool, OneHot
@@ -74,18 +75,10 @@ class NumericStack(nn.Module):
         where nothing else tells it. ValueError where another input is missing or unknown, a value outside its type, or
         a sequence longer than the promise.
         """
-        known = {*self._streams, *(i.name for i in self.inputs)}
-        called = Counter(i.name for i in self.inputs)
-        by_key: dict[object, np.ndarray] = dict(inputs.items())
-        for given in inputs:
-            if isinstance(given, str) and given not in known:
-                names = ", ".join(i.name for i in self.inputs)
-                raise ValueError(f"there is no numeric input {given!r}; the inputs are {names}.")
-            if isinstance(given, str) and called[given] > 1:
-                raise ValueError(f"{called[given]} numeric inputs are called {given!r}; give each by its stream.")
+        self._check_keys(instance(inputs, Mapping, "inputs", "a dict from numeric input to array"))
         if not inputs and shape is None:
-            raise ValueError(f"no numeric input has values; the inputs are {', '.join(i.name for i in self.inputs)}.")
-        by_key = {given: _numeric(str(getattr(given, "label", given)), values) for given, values in by_key.items()}
+            raise ValueError(f"no numeric input has values; {self._names}.")
+        by_key: dict[object, np.ndarray] = {key: _numeric(_label(key), values) for key, values in inputs.items()}
         shape = next(iter(by_key.values())).shape[:2] if shape is None else _sequences(shape)
         if 0 in shape:
             what = "sequences" if shape[0] == 0 else "positions"
@@ -103,6 +96,22 @@ class NumericStack(nn.Module):
             seats = np.array(record.lanes)
             lanes[..., seats[seats >= 0]] = torch.from_numpy(values[..., seats >= 0]).to(lanes)
         return lanes
+
+    @property
+    def _names(self) -> str:
+        return f"the inputs are {', '.join(i.name for i in self.inputs)}"
+
+    def _check_keys(self, inputs: Inputs) -> None:
+        """ValueError for a key of which it is not sure whose values it has: they would be left out without a word."""
+        called, own = Counter(i.name for i in self.inputs), set(self._streams)
+        for key in inputs:
+            if isinstance(key, str) and called[key] > 1:
+                raise ValueError(f"{called[key]} numeric inputs are called {key!r}; give each by its stream.")
+            if not (called[key] if isinstance(key, str) else isinstance(key, Stream) and key in own):
+                another = " of this model, which takes values by name or by its own streams" * isinstance(key, Stream)
+                raise ValueError(f"there is no numeric input {_label(key)!r}{another}; {self._names}.")
+            if isinstance(key, Stream) and key.label in inputs and called[key.label] == 1:
+                raise ValueError(f"numeric input {key.label!r} is given twice, by its name and by its stream.")
 
     def forward(self, lanes: Tensor) -> Tensor:
         """(batch, time, d_model) to (batch, time, outputs)."""
@@ -232,8 +241,14 @@ def _sequences(shape: tuple[int, ...]) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
+def _label(key: object) -> str:
+    return key.label if isinstance(key, Stream) else str(key)
+
+
 def _numeric(name: str, values: object) -> np.ndarray:
     """The values as an array of real numbers; ValueError for any other, and where some are left out by a mask."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().double().numpy() if values.is_floating_point() else values.detach().cpu().numpy()
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"numeric input {name!r} is a masked array, and every number is needed; fill it first.")
     try:
@@ -264,9 +279,15 @@ def _rounded(record: NumberInput, given: np.ndarray) -> np.ndarray:
     for value, held in zip(given[near].tolist(), values[near].tolist(), strict=True):
         if value != held:
             raise ValueError(
-                f"numeric input {record.name!r} holds {value}, which float64 does not, and it must be {record.kind}."
+                f"numeric input {record.name!r} holds {_exactly(value)}, which float64 does not, and it must be "
+                f"{record.kind}."
             )
     return values
+
+
+def _exactly(value: object) -> str:
+    """All digits: in those of a float64 it would be written as the number that float64 does hold."""
+    return str(value) if isinstance(value, int) else np.format_float_positional(value, unique=True, trim="0")
 
 
 def _checked(record: NumberInput, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

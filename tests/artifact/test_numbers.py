@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 import compiler
@@ -161,6 +163,51 @@ def test_values_are_given_by_name(tmp_path: Path) -> None:
     for few in (x[0], x[0, 0], x[None]):
         with pytest.raises(ValueError, match=r"and \(sequences, positions, 2\) is needed"):
             loaded.run({"x": few, "n": n})
+
+
+def test_values_under_a_key_that_is_no_input_are_refused(tmp_path: Path) -> None:
+    """An input called "position" counts by itself where it has no values: so it did beside values of another key."""
+    place = numbers(Int(0, 9), "position")
+    made = compiler.compile(Circuit("sum", N + 10 * place, length=4))
+    made.save(tmp_path / "out")
+    stack, loaded, five = numeric_stack(made), compiler.load(tmp_path / "out"), np.full((1, 3, 1), 5)
+    rest = {"n": five}
+    assert (stack.run({N: five, place: five}) == 55).all() and (loaded.run(rest | {"position": five}) == 55).all()
+    for model, key in [(loaded, place), (stack, numbers(Int(0, 9), "position")), (loaded, None), (loaded, 7)]:
+        with pytest.raises(ValueError, match="there is no numeric input .*; the inputs are n, position"):
+            model.run({**rest, key: five})
+    with pytest.raises(ValueError, match="'position' is given twice, by its name and by its stream"):
+        stack.run({N: five, place: five, "position": five})
+    for odd in (5, None, [five]):
+        with pytest.raises(TypeError, match="a dict from numeric input to array is needed"):
+            loaded.run(odd)
+    for dtype in (torch.bfloat16, torch.int8, torch.float64):
+        held = torch.full((1, 3, 1), 5, dtype=dtype, requires_grad=dtype.is_floating_point)
+        assert (loaded.run({"n": held, "position": held}) == 55).all()
+
+
+def test_more_digits_than_float64_holds_are_told_as_they_are() -> None:
+    near = np.full((1, 1, 1), 1, np.longdouble) + np.finfo(np.longdouble).eps
+    if near == near.astype(np.float64):
+        pytest.skip("longdouble is float64 here")
+    with pytest.raises(ValueError, match=r"holds 1\.0*1\d*, which float64 does not"):
+        numeric_stack(compiler.compile(Circuit("sum", N.cumsum(), length=4))).run({N: near})
+    with pytest.raises(CompileError, match=r"its value 1\.00000000000000011\d* has more than 53 bits"):
+        compiler.compile(Circuit("near", Fraction(2**53 + 1, 2**53) - N, length=4))
+
+
+def test_a_mamba2_of_several_groups_is_saved_and_loaded(tmp_path: Path) -> None:
+    made = compiler.compile(Circuit("sum", N.cumsum(), length=4), "mamba2", n_groups=2)
+    made.save(tmp_path / "out")
+    given = {"n": np.arange(-4, 4).reshape(2, 4, 1)}
+    assert (compiler.load(tmp_path / "out").run(given) == given["n"].cumsum(axis=1)).all()
+
+
+@pytest.mark.parametrize("kind", [Int(2, 9), Real(-3.5, -0.5, 2), Int(-3, 3), OneHot(3), Real(1 / 3, 5, gap=0.25)])
+def test_the_example_of_the_card_runs(kind: Int | Real | OneHot, tmp_path: Path) -> None:
+    compiler.compile(Circuit("sum", numbers(kind, "x").cumsum(), length=2)).save(tmp_path / "out")
+    example = re.findall("```python\n(.*?)```", (tmp_path / "out" / CARD).read_text(), re.DOTALL)[0]
+    exec(example.replace("DIRECTORY", str(tmp_path / "out")), {})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm, prod
@@ -14,6 +15,7 @@ from compiler.language.types import Bool, Int, OneHot, Real, Type
 
 Array = np.ndarray
 RANGE = Fraction(2) ** 256  # beyond, and below its inverse, products of bounds could leave the range of float64
+_MOST_DIGITS = 24
 _LONGEST_NUMBER = 24  # characters
 _IN_CACHE = 1 << 16  # float64 numbers
 _MOST_DENSE = 1 << 22  # numbers of a matrix that is made dense
@@ -29,7 +31,7 @@ def exact_number(value: Exact) -> float:
 
 def no_weight(value: Exact) -> str:
     """Why a number that no float64 holds is no weight."""
-    return f"weight {number_text(Fraction(value))} {_unheld(Fraction(value))}"
+    return f"weight {_all_of(Fraction(value))} {_unheld(Fraction(value))}"
 
 
 def is_dyadic(value: Exact) -> bool:
@@ -57,7 +59,23 @@ def not_summable(what: str, values: tuple[Fraction, ...]) -> list[str]:
 def not_dyadic(what: str, values: tuple[Fraction, ...]) -> list[str]:
     """The complaint about the first of the numbers that no float holds; [] where there is none."""
     bad = next((v for v in values if not is_dyadic(v)), None)
-    return [] if bad is None else [f"{what} {number_text(bad)} {_unheld(bad)}"]
+    return [] if bad is None else [f"{what} {_all_of(bad)} {_unheld(bad)}"]
+
+
+def _all_of(value: Fraction) -> str:
+    """The number, with so many digits that it is not told as one that a float64 holds."""
+    text = number_text(value)
+    if "." in text or "/" in text or not _is_another(text, value):
+        return text
+    with localcontext(prec=_MOST_DIGITS):
+        return f"{Decimal(value.numerator) / Decimal(value.denominator)}"
+
+
+def _is_another(text: str, value: Fraction) -> bool:
+    try:
+        return Fraction(text) != value
+    except ValueError:  # beyond ±2^1023
+        return False
 
 
 def _unheld(value: Fraction) -> str:

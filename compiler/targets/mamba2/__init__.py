@@ -64,8 +64,9 @@ class Mamba2(Target):
 
     def sizes_of(self, fields):
         from compiler.targets.mamba2.emit import Mamba2Sizes
+        from compiler.targets.mamba2.groups import GroupedSizes
 
-        return Mamba2Sizes(**fields)
+        return (GroupedSizes if "ngroups" in fields else Mamba2Sizes)(**fields)
 
     def packaged(self, size, block):
         """d_inner is a multiple of d_model, with the largest heads that fit into it."""
@@ -107,9 +108,10 @@ class Mamba2(Target):
 
     def module(self, size, index):
         from compiler.runtime import real_block
+        from compiler.targets.mamba2.groups import GroupedSizes
 
         arguments = {"d_state": size.d_state, "d_conv": size.d_conv, "expand": size.d_inner // size.d_model}
-        arguments |= {} if self.n_groups == 1 else {"ngroups": self.n_groups}
+        arguments |= {"ngroups": size.ngroups} if isinstance(size, GroupedSizes) else {}
         return real_block("mamba2", size.d_model, index, arguments | {"headdim": size.headdim, "rmsnorm": False})
 
     def seats(self, block, module):
