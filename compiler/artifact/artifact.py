@@ -188,9 +188,10 @@ def error_bounds(compiled: Compiled) -> list[tuple[float, float]]:
     if not compiled.error_bound:
         return []
     inputs = [s for s in compiled.core.streams if s.operation.source is Source.NUMBERS]
-    reals = [float(compiled.domains.of(s).bound) for s in inputs if not compiled.domains.of(s).step]
-    declared = max(reals, default=0.0)
-    sizes = sorted({size for size in REACHES if size < declared} | {declared})
+    reals = [compiled.domains.of(s) for s in inputs if not compiled.domains.of(s).step]
+    declared = max((float(domain.bound) for domain in reals), default=0.0)
+    least = max((float(max((*domain.low, *-domain.high))) for domain in reals), default=0.0)  # some input is no smaller
+    sizes = sorted({size for size in REACHES if least <= size < declared} | {declared})
     return [(size, bound) for size in sizes if (bound := compiled.error_bound_within(size)) is not None]
 
 

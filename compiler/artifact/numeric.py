@@ -285,7 +285,7 @@ def _rounded(record: NumberInput, given: np.ndarray) -> np.ndarray:
     return values
 
 
-def _exactly(value: object) -> str:
+def _exactly(value: int | np.floating) -> str:
     """All digits: in those of a float64 it would be written as the number that float64 does hold."""
     return str(value) if isinstance(value, int) else np.format_float_positional(value, unique=True, trim="0")
 

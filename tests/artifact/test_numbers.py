@@ -16,7 +16,7 @@ import compiler
 from compiler import Bool, Circuit, CompileError, Int, OneHot, Real, concatenate, dot, fading_sum, latch_bank, numbers
 from compiler.analysis.domains import Domains
 from compiler.artifact import CheckpointError
-from compiler.artifact.artifact import Artifact
+from compiler.artifact.artifact import REACHES, Artifact, error_bounds
 from compiler.artifact.compare import differences
 from compiler.artifact.files import CARD, GRAPH, MANIFEST, NUMBERS_FILES
 from compiler.artifact.load import load_over_tokens
@@ -201,6 +201,12 @@ def test_a_mamba2_of_several_groups_is_saved_and_loaded(tmp_path: Path) -> None:
     made.save(tmp_path / "out")
     given = {"n": np.arange(-4, 4).reshape(2, 4, 1)}
     assert (compiler.load(tmp_path / "out").run(given) == given["n"].cumsum(axis=1)).all()
+
+
+@pytest.mark.parametrize(("kind", "least"), [(Real(5, 600), 5), (Real(-600, -5, 2), 5), (Real(-8, 600), 0)])
+def test_no_bound_is_told_of_inputs_that_are_smaller_than_any(kind: Real, least: float) -> None:
+    told = error_bounds(compiler.compile(Circuit("square", dot(x := numbers(kind, "x"), x), length=4)))
+    assert [size for size, _ in told] == [size for size in (*REACHES, 600.0) if least <= size <= 600]
 
 
 @pytest.mark.parametrize("kind", [Int(2, 9), Real(-3.5, -0.5, 2), Int(-3, 3), OneHot(3), Real(1 / 3, 5, gap=0.25)])
