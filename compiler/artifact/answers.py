@@ -152,20 +152,24 @@ def _compare(names: list[str], answers: list[str | None], scores: np.ndarray, le
             )
 
 
-def check_claim(claim: Mapping[str, Any], answers: Answers, letters: tuple[str, ...]) -> None:
-    """CheckpointError where the task that a function claims to be answers otherwise than it did. A claim of a form that
-    the checker does not know is only repeated, and proves nothing.
+def check_claim(claim: Mapping[str, Any], answers: Answers, language: InputLanguage, end: str | None) -> None:
+    """CheckpointError where the task that a function claims to be answers otherwise than it did, and where the checker
+    refuses it as a task of this circuit: whoever verified the checkpoint would find that.
     """
     from verify.checker.formats import Rejected
-    from verify.checker.tasks.task import read_task
+    from verify.checker.tasks.task import check_fits, read_task
 
+    letters = language.alphabet.tokens
     try:
-        rule = read_task(json.loads(json.dumps(claim)), letters).task
-    except (Rejected, TypeError, ValueError):
-        return
+        stated = read_task(json.loads(json.dumps(claim)), letters)
+        check_fits(stated, {"end": end}, letters, language.used)
+    except (Rejected, TypeError, ValueError) as reason:
+        raise CheckpointError(
+            f"the task {answers.function} claims to be one that is refused: {reason}; nothing is saved."
+        ) from reason
     ids = {name: i for i, name in enumerate(letters)}
     for asked in answers.sequences:
-        claimed = rule.answers([ids[name] for name in asked.tokens])
+        claimed = stated.task.answers([ids[name] for name in asked.tokens])
         for t, (answer, said) in enumerate(zip(asked.answers, claimed, strict=True)):
             other = None if said is None else letters[said]
             if other != answer:

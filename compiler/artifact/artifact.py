@@ -64,7 +64,7 @@ class Artifact:
             answers, claim = record(compiled, function), getattr(function, "claim", None)
             stated = {} if claim is None else {"task": dict(claim) | {"end": compiled.source.end}}
             if stated:
-                check_claim(stated["task"], answers, compiled.source.token_language.alphabet.tokens)
+                check_claim(stated["task"], answers, compiled.source.token_language, compiled.source.end)
         compiled = savable(compiled)
         return cls(compiled, packaged(compiled), stated, answers)
 

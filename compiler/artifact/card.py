@@ -67,7 +67,7 @@ def numbers_card(manifest: Mapping[str, Any], config: Mapping[str, Any], example
     near = ["Every output equals the circuit's bit for bit."] if exact else []
     near += [f"{line[0].upper()}{line[1:]}." for line in error_lines(promise)]
     guarantee = manifest.get("guarantee")
-    answers = f"\n\nAnswers right: {right_answers(guarantee)}. Proof: {guarantee['proof']}." if guarantee else ""
+    answers = f"\n\nAnswers right: {_right(manifest)}. Proof: {guarantee['proof']}." if guarantee else ""
     warnings = ["Weights are frozen: a training step of any size can destroy the circuit."]
     warnings += kernel_warnings(manifest["cuda_limits"])
     return f"""---
@@ -153,9 +153,14 @@ def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str], file:
     if guarantee:
         asks = (guarantee["certificate"] or {}).get("asks")
         task = f" The task: {_with_letters(asks, letters)}." if asks else ""
-        right, proof = (_with_letters(guarantee[name], letters) for name in ("answers", "proof"))
-        return f"{said}\n\nAnswers right: {right}.{task} Proof: {proof}."
+        return (
+            f"{said}\n\nAnswers right: {_right(manifest)}.{task} Proof: {_with_letters(guarantee['proof'], letters)}."
+        )
     return f"{said}{_answers(manifest)}"
+
+
+def _right(manifest: Mapping[str, Any]) -> str:
+    return right_answers(manifest["guarantee"], manifest.get("verification"))
 
 
 def _with_letters(said: str, letters: Sequence[str]) -> str:

@@ -121,16 +121,22 @@ class GuaranteeRecord:
     codes: CodesRecord | None = field(default=None, kw_only=True)
     asks_where: str = field(default="", kw_only=True)
 
-    @property
-    def right(self) -> str:
-        """Which answers are right, in words."""
-        return right_answers({"answers": self.answers, "asks_where": self.asks_where})
+
+def right_answers(guarantee: Mapping[str, Any], verification: Mapping[str, Any] | None) -> str:
+    """Which answers are right, in words, of a guarantee and of what was run, as JSON: "all" stands alone, or before
+    "where …", only if that is proved. Else it is said how many were tested, or that none was asked.
+    """
+    answers, where = guarantee["answers"], guarantee.get("asks_where", "")
+    if answers in ("all", "tested") and not (guarantee["certificate"] or {}).get("holds"):
+        answers = _tested(verification or {})
+    return f"{answers}{where and f', {where}'}"
 
 
-def right_answers(guarantee: Mapping[str, Any]) -> str:
-    """The same of a guarantee as JSON: "all", or "all, where …"."""
-    where = guarantee.get("asks_where", "")
-    return f"{guarantee['answers']}{where and f', {where}'}"
+def _tested(verification: Mapping[str, Any]) -> str:
+    """Of answers that are promised and not proved."""
+    if verification.get("queries"):
+        return f"all that were tested ({verification['queries']:,})"
+    return "not asked" if verification.get("sequences") else "not tested"
 
 
 @dataclass(frozen=True)

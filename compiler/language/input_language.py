@@ -131,6 +131,11 @@ class InputLanguage:
             bound[ids] = np.minimum(bound[ids] + more, self.max_length)
         return bound
 
+    @cached_property
+    def used(self) -> np.ndarray:
+        """The tokens that edges carry, as ids in order."""
+        return np.array(sorted({token for edge in self.edges for token in edge.tokens}), dtype=np.int64)
+
     def max_count(self, ids: np.ndarray) -> int:
         """A bound on how many positions of a sequence hold one of these tokens."""
         known = isinstance(ids, np.ndarray) and ids.dtype.kind in "iu"

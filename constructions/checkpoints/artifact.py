@@ -26,7 +26,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
-from constructions.checkpoints.guarantee import NOT_ASKED, Proof, stated_task, without_tests
+from constructions.checkpoints.guarantee import NOT_ASKED, Proof, refused, stated_task, without_tests
 from constructions.checkpoints.judged import judged, right_of
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
@@ -138,12 +138,13 @@ def _verify_numbers(built: Built, stack: NumericStack, mode: str, samples: int, 
 def passed(built: Built, results: dict[str, Verification], proof: Proof = NOT_ASKED) -> bool:
     """As near as promised everywhere (bit-exact, but for real numbers), and every answer right.
 
-    Of a promise of most answers, no more are wrong than it allows, and none of those that are proved (`judged`).
+    Of a promise of most answers, no more are wrong than it allows, and none of those that are proved (`judged`). A task
+    that is stated and refused is not answered at all.
     """
     total = sum(results.values(), start=Verification())
     if built.construction.promise() == "random":
         return total.within and judged(built, total, proof)[0]
-    return total.within and total.passed
+    return total.within and total.passed and not refused(proof)
 
 
 def contrasts(
@@ -203,35 +204,40 @@ def report(
     construction, has = built.construction, capacity(built.compiled)
     needs = construction.obstructions(has)
     total = sum(results.values(), start=Verification())
-    return {
-        "construction": construction.title(),
-        "theorem": construction.theorem,
-        "params": construction.params(),
-        "arch": construction.target,
-        "dtype": built.compiled.dtype,
-        "sizes": sizes(built.compiled, built.model),
-        "bound": construction.bound(),
-        "bound_source": construction.bound_source(),
-        "state": state_numbers(built),
-        "obstructions": [str(one) for one in needs],
-        "needed": obstructions.summary(needs, has.channels, _stated_bound(construction)) if needs else "",
-        "guarantee": {
-            "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
-            "answers": right_of(construction, results, bare_results or {}),
-            "expected_failure": construction.expected_failure(),
-            "certificate": proof[0],
-            "proof": proof[1] if total.sequences else without_tests(proof[1]),
-            "domain": _domain(built),
+    no_task = refused(proof)
+    return (
+        {
+            "construction": construction.title(),
+            "theorem": construction.theorem,
+            "params": construction.params(),
+            "arch": construction.target,
+            "dtype": built.compiled.dtype,
+            "sizes": sizes(built.compiled, built.model),
+            "bound": construction.bound(),
+            "bound_source": construction.bound_source(),
+            "state": state_numbers(built),
+            "obstructions": [str(one) for one in needs],
+            "needed": obstructions.summary(needs, has.channels, _stated_bound(construction)) if needs else "",
+            "guarantee": {
+                "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
+                "answers": right_of(construction, proof, results, bare_results or {}),
+                "expected_failure": construction.expected_failure(),
+                "certificate": proof[0],
+                "proof": proof[1] if total.sequences else without_tests(proof[1]),
+                "domain": _domain(built),
+            }
+            | ({"codes": codes} if (codes := construction.drawn_codes()) else {})
+            | ({"asks_where": construction.asks_where()} if built.over_numbers and construction.asks_where() else {}),
+            "task": stated_task(built, proof),
+            "verification": _by_task(results)
+            | ({"bare": _by_task(bare_results)} if bare_results else {})
+            | (_failure(total) if construction.promise() == "random" and total.queries else {}),
+            "cuda_limits": cuda_limits(built.model.config) if built.model else [],
+            "out": out,
         }
-        | ({"codes": codes} if (codes := construction.drawn_codes()) else {})
-        | ({"asks_where": construction.asks_where()} if built.over_numbers and construction.asks_where() else {}),
-        "task": stated_task(built, proof),
-        "verification": _by_task(results)
-        | ({"bare": _by_task(bare_results)} if bare_results else {})
-        | (_failure(total) if construction.promise() == "random" and total.queries else {}),
-        "cuda_limits": cuda_limits(built.model.config) if built.model else [],
-        "out": out,
-    } | (_promise_of_numbers(built) if built.over_numbers else _inputs(built))
+        | ({"task_refused": no_task} if no_task else {})
+        | (_promise_of_numbers(built) if built.over_numbers else _inputs(built))
+    )
 
 
 def state_numbers(built: Built) -> dict[str, int]:

@@ -14,7 +14,7 @@ from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import entry_differences, foreign_files, tensor_differences, text_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
-from compiler.artifact.json_files import read_json
+from compiler.artifact.json_files import read_json, same_json
 from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
@@ -162,6 +162,8 @@ def verify_disguised(
     complaints = text_differences(directory, texts) + foreign_files(directory, {MANIFEST, WEIGHTS, *TEXTS})
     content = read_json(directory / MANIFEST)
     complaints += entry_differences(f"{MANIFEST}: promise", content["promise"], compiled.promise)
+    if manifest.task is not None and not same_json(manifest.task, built.construction.asks()):
+        complaints.append(f"{MANIFEST} states another task than that of {built.construction.title()}")
     if key is not None:
         complaints += key_differences(directory, key, tensors, built)
     known, said = content["disguise"].get("noise"), ""

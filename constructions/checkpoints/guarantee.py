@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.language.data import language_to_data, to_data
 from verify.certificates import Refused
-from verify.checker.check import RESTS_ON, UNSTATED, Verdict, prove, prove_answers
+from verify.checker.check import RESTS_ON, UNREAD, UNSTATED, Verdict, prove, prove_answers
 from verify.checker.files import in_memory
 from verify.checker.formats import Rejected, at_least
 from verify.checker.values.language import parse
@@ -36,6 +36,13 @@ def stated_task(built: Built, proof: Proof) -> dict[str, Any] | None:
     return built.construction.asks() if told else None
 
 
+def refused(proof: Proof) -> str:
+    """Why the task that a checkpoint of one's own states is none of its circuit's; "" where it is one. What is refused
+    is neither proved nor tested, so nothing that states it is as it says.
+    """
+    return "" if proof[0] is None else proof[0].get("refused", "")
+
+
 def proof_of(built: Built) -> Proof:
     """Run the checker on a construction that is about to be saved, or was just built again.
 
@@ -55,6 +62,8 @@ def proof_of(built: Built) -> Proof:
         "asks": verdict.asks,
         "rests_on": list(RESTS_ON),
     }
+    if verdict.refused and not built.construction.registered:
+        found["refused"] = verdict.task
     if built.model is None:
         return _without_checkpoint(built, found, verdict)
     return found, sentence(verdict, built.construction.promise() != "untold", built.construction.asks_where())
@@ -99,7 +108,8 @@ def verdict_of(built: Built) -> Verdict:
     try:
         return prove(in_memory(dict(built.model.config), tensors, promise), circuit, asked)
     except Rejected as reason:
-        return Verdict("none", str(reason), str(reason), str(reason))
+        stopped = (str(reason),) * 3
+        return Verdict("none", *stopped, UNSTATED if asked is None else UNREAD)
 
 
 def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
@@ -113,10 +123,12 @@ def sentence(verdict: Verdict, told: bool = True, where: str = "") -> str:
         return (
             f"proved of the circuit: {right}; that the weights compute the circuit is only tested ({verdict.weights})"
         )
+    no_task = f"; the task that is stated is refused: {verdict.task}" if verdict.refused else ""
     if verdict.weights is not None:
-        return f"only tested: that the scores are the circuit's ({verdict.weights}){', and what they answer' * told}"
+        answers = no_task or ", and what they answer" * told
+        return f"only tested: that the scores are the circuit's ({verdict.weights}){answers}"
     why = "" if verdict.task == UNSTATED else f" ({verdict.task})"
-    tested = f"; what they answer is only tested{why}" * told
+    tested = no_task or f"; what they answer is only tested{why}" * told
     score = f"every score is the circuit's{', at every length' * verdict.every_length}"
     return f"proved from the weights: {score}{tested}; {rests}"
 

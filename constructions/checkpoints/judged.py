@@ -45,12 +45,22 @@ def judged(built: Built, total: Verification, proof: Proof) -> tuple[bool, str]:
     return True, f"{told}: the rate allows that {drawn} (a chance of up to {at_most(chance)}; below {CHANCE:g} fails)"
 
 
-def right_of(construction: CircuitFamily, *forms: Mapping[str, Verification]) -> str:
-    """Which answers are right: what is promised, or, where all are and that was found to be false, how many."""
+def right_of(construction: CircuitFamily, proof: Proof, *forms: Mapping[str, Verification]) -> str:
+    """Which answers are right: what is promised, or, where all are and that was found to be false, how many.
+
+    A circuit of one's own promises none: its author states a task, or answers, and "all" is only what is proved of
+    them. Else they are "tested", or "not asked" where nothing was.
+    """
     found = [sum(results.values(), start=Verification()) for results in forms]
     wrong = next((total for total in found if total.correct < total.queries), None)
     promised = construction.promise()
-    return promised if wrong is None or promised != "all" else f"{wrong.correct:,} of {wrong.queries:,}"
+    if promised != "all":
+        return promised
+    if wrong is not None:
+        return f"{wrong.correct:,} of {wrong.queries:,}"
+    if construction.registered or (proof[0] is not None and proof[0].get("holds")):
+        return promised
+    return "tested" if any(total.queries for total in found) else "not asked"
 
 
 def promised_rate(built: Built) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from compiler.artifact.schema import parse
 from compiler.export.record import ExportRecord
 from compiler.language.data import DataError, to_data
 from compiler.language.data.budget import check_budget, check_language
-from compiler.language.input_language import InputLanguage
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import claims, promised_level, report
 from constructions.checkpoints.built import Built, build
@@ -33,7 +32,7 @@ from constructions.registry import families
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification
 from verify.obstructions import as_before
-from verify.tasks.recorded import Recorded
+from verify.tasks.recorded import Recorded, promised
 from verify.tasks.task import Task
 
 ZOOLOGY = "zoology"
@@ -121,19 +120,11 @@ def recorded(data: Path, built: Built) -> Task:
         return _zoology(built.construction)
     if built.compiled.source.alphabet is None:
         raise ValueError(f"--data {data} holds token ids, and the checkpoint is a model over numbers; leave it out.")
-    task = Recorded(data, built.compiled.source.alphabet.size, partial(_promised, built.compiled.source.token_language))
+    task = Recorded(data, built.compiled.source.alphabet.size, partial(promised, built.compiled.source.token_language))
     longest = built.compiled.source.max_length
     if task.length > longest:
         raise ValueError(f"--data {data} has {task.length} tokens a sequence, and the promise ends at {longest}.")
     return task
-
-
-def _promised(language: InputLanguage, ids: Sequence[int]) -> bool:
-    """Whether a sequence of the language begins so; taken to be so where too many paths spell it."""
-    try:
-        return bool(language.paths(ids))
-    except ValueError:
-        return True
 
 
 def _zoology(construction: CircuitFamily) -> Task:

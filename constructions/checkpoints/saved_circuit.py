@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,10 +19,12 @@ from compiler.language.data import DataError, from_data
 from compiler.tracing.saved_variables import with_variables
 from constructions.command.display import OWN
 from constructions.construction import CircuitFamily, Construction, parameter
+from verify.checker.formats import Rejected
 from verify.checker.tasks.names import Stated
 from verify.tasks.answers import AuthorsAnswers
 from verify.tasks.numbers import AnyNumbers
-from verify.tasks.stated import StatedAnswers, stated_rule
+from verify.tasks.recorded import promised
+from verify.tasks.stated import StatedAnswers, fitting_rule
 from verify.tasks.task import Task
 from verify.tasks.walks import Walks
 
@@ -86,7 +88,7 @@ class OneOwn(CircuitFamily):
         return self.source.name or self.name
 
     def promise(self) -> str:
-        """The circuit is its own reference: no task tells what it should answer."""
+        """The circuit is its own reference: nobody tells what it should answer."""
         return "untold"
 
     def bound(self) -> dict[str, int]:
@@ -112,20 +114,36 @@ class SavedCircuit(OneOwn, Construction):
         return self.source.alphabet.size
 
     def promise(self) -> str:
-        return super().promise() if self.answers is None and self._rule is None else "all"
+        return super().promise() if self.answers is None and self.stated is None else "all"
 
     @cached_property
-    def _rule(self) -> Stated | None:
-        """The stated task as a program; None where none is stated, or in a form that the checker does not know."""
-        return None if self.stated is None else stated_rule(self.stated, self.source.alphabet.tokens)
+    def _read(self) -> tuple[Stated | None, str]:
+        """(`rule`, `refused`)."""
+        if self.stated is None:
+            return None, ""
+        try:
+            return fitting_rule(self.stated, self.source.language, self.source.end), ""
+        except Rejected as reason:
+            return None, str(reason)
+
+    @property
+    def rule(self) -> Stated | None:
+        """The stated task as a program; None where none is stated, or one that is refused."""
+        return self._read[0]
+
+    @property
+    def refused(self) -> str:
+        """Why the stated task is none of this circuit's; "" where it is one, or none is stated."""
+        return self._read[1]
 
     def asks(self) -> dict[str, Any] | None:
         return self.stated
 
     def tasks(self) -> list[Task]:
-        told = [] if self.answers is None else [AuthorsAnswers(self.answers, self.source.alphabet.tokens, self._rule)]
-        language = self.source.language
-        return [Walks(language) if self._rule is None else StatedAnswers(language, self._rule), *told]
+        language, told = self.source.language, []
+        if self.answers is not None:
+            told = [AuthorsAnswers(self.answers, self.source.alphabet.tokens, self.rule, partial(promised, language))]
+        return [Walks(language) if self.rule is None else StatedAnswers(language, self.rule), *told]
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def verify(
         )
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions.checkpoints import artifact, judged, saved, saved_export
+            from constructions.checkpoints import artifact, guarantee, judged, saved, saved_export
             from verify.check import Verification
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
@@ -193,6 +193,8 @@ def verify(
             display.console.print(kept.sentence(), soft_wrap=True, markup=False, highlight=False)
     if wrong:
         display.say(wrong, err=True)
+    if no_task := guarantee.refused(found.proof):
+        display.say(f"the task that construction.json states is refused: {no_task}", err=True)
     if not artifact.passed(found.built, found.results, found.proof):
         fail(found.built, found.stack, found.results)
     if not found.good:

@@ -229,14 +229,17 @@ def _promise_lines(report: dict) -> Iterator[str]:
         return
     promise = report.get("promise", {})
     untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
-    yield f"promise: {guarantee['level']}" + ("" if untold else f"; answers right: {right_answers(guarantee)}")
+    yield f"promise: {guarantee['level']}" + (
+        "" if untold else f"; answers right: {right_answers(guarantee, report.get('verification'))}"
+    )
     yield f"domain: {guarantee['domain']}"
     yield from error_lines(promise)
     asks = (guarantee["certificate"] or {}).get("asks")
     if asks:
         parts = guarantee["certificate"].get("parts")
         proved = parts is None or parts.get("task")  # a certificate without parts is one of all
-        yield f"task: {asks}" if proved else f"task, stated and not proved: {asks}"
+        refused = guarantee["certificate"].get("refused")
+        yield f"task: {asks}" if proved else f"task, stated and {'refused' if refused else 'not proved'}: {asks}"
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield (

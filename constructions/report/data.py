@@ -9,6 +9,7 @@ from scipy import sparse
 
 from compiler.analysis.affine_form import ONE
 from compiler.artifact.manifest import Manifest, is_own
+from compiler.artifact.records import right_answers
 from compiler.compiled import Compiled
 from compiler.digits import at_least
 from compiler.ir.block import SelectiveBlock
@@ -81,7 +82,10 @@ def _stepping(compiled: Compiled) -> dict[str, Any]:
 
 def _answers(manifest: Manifest) -> str:
     if manifest.guarantee is not None:
-        return f"Answers right: {manifest.guarantee.right}."
+        tested = None if manifest.verification is None else vars(manifest.verification)
+        return f"Answers right: {right_answers(vars(manifest.guarantee), tested)}."
+    if manifest.answers is None and manifest.task is not None:
+        return "Its construction.json states a task: the proof below says what is known of it."
     if manifest.answers is None:
         return "Nobody has said what it should answer."
     said = manifest.answers.says or f"{manifest.answers.function}."

@@ -19,6 +19,7 @@ from compiler.language.input_language import InputLanguage
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved_circuit import SavedCircuit
 from constructions.construction import Construction
+from verify.checker.tasks.names import Stated
 from verify.tasks.answers import AuthorsAnswers
 from verify.tasks.stated import stated_rule
 from verify.tasks.task import IGNORED, Task
@@ -27,7 +28,8 @@ LENGTH, LONGEST = 12, 96  # tokens of an input; of one where the task asks later
 DRAWN = 1024  # inputs of a task that is known by its questions
 _TRIED = 64
 _HELD = 4  # one in so many is held out
-UNTOLD = "wherever one letter alone scores highest in the circuit, for the checkpoint states no task"
+WHEREVER = "wherever one letter alone scores highest in the circuit"
+UNTOLD = f"{WHEREVER}, for the checkpoint states no task"
 Rule = Callable[[list[int]], Sequence[int | None]]
 
 
@@ -136,15 +138,19 @@ def inputs_of(built: Built) -> Inputs:
 def _inputs_of(built: Built) -> Inputs:
     construction, language = built.construction, built.compiled.source.token_language
     assert isinstance(construction, Construction), "a language model has letters"
-    claim = construction.asks()
-    stated = None if claim is None else stated_rule(json.loads(json.dumps(claim)), language.alphabet.tokens)
+    stated = construction.rule if isinstance(construction, SavedCircuit) else _rule(construction, language)
     if stated is not None:
         found = StatedInputs(language, f"where the stated task asks: {stated.says}", stated.task.answers)
         if isinstance(construction, SavedCircuit) or not found.rare:
             return found
     elif isinstance(construction, SavedCircuit):
-        return _of_author(construction.answers, language)
+        return _of_author(construction.answers, language, construction.refused)
     return _of_task(construction.tasks()[0])
+
+
+def _rule(construction: Construction, language: InputLanguage) -> Stated | None:
+    claim = construction.asks()
+    return None if claim is None else stated_rule(json.loads(json.dumps(claim)), language.alphabet.tokens)
 
 
 def _of_task(task: Task) -> KnownInputs:
@@ -155,10 +161,12 @@ def _of_task(task: Task) -> KnownInputs:
     return KnownInputs.of(rows, f"where the task asks: {task.describe()}")
 
 
-def _of_author(answers: Answers | None, language: InputLanguage) -> Inputs:
-    """A function that answered every question is taken to answer everywhere."""
+def _of_author(answers: Answers | None, language: InputLanguage, refused: str) -> Inputs:
+    """A function that answered every question is taken to answer everywhere. refused: why the stated task is, if so."""
     if answers is None:
-        return StatedInputs(language)
+        return StatedInputs(
+            language, f"{WHEREVER}, for the task that is stated is refused: {refused}" if refused else UNTOLD
+        )
     if all(answer is not None for row in answers.sequences for answer in row.answers):
         said = f"{answers.function} answers all {answers.questions:,} questions of answers.json"
         return StatedInputs(language, f"everywhere, for {said}")

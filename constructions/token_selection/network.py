@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler.artifact.records import right_answers
 from compiler.digits import percent
 from compiler.driver import compile
 from compiler.machines.fnn_ssm import CompiledNetwork
+from constructions.checkpoints.guarantee import NOT_ASKED
 from constructions.checkpoints.judged import right_of
 from constructions.command.display import rate_line
 from constructions.command.reporting import strict_json
@@ -94,7 +96,7 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
         "information_bits": construction.information_bits(),
         "obstructions": [str(one) for one in obstructions(built)],
         "needed": summary(obstructions(built), built.compiled.sizes.D),
-        "answers": right_of(construction, results),
+        "answers": right_of(construction, NOT_ASKED, results),
         "expected_failure": construction.expected_failure(),
         "domain": built.compiled.source.token_language.description,
         "verification": {name: result.to_json() for name, result in results.items()},
@@ -136,7 +138,9 @@ def _show(told: dict[str, Any]) -> None:
     for sizes in by_hand:
         table.add_row("by hand", *(f"{sizes[name]:,}" if name in sizes else "" for name in LETTERS))
     console.print(table)
-    console.print(f"domain: {told['domain']}; answers right: {told['answers']}")
+    total = {name: sum(row[name] for row in told["verification"].values()) for name in ("queries", "sequences")}
+    right = right_answers({"answers": told["answers"], "certificate": None}, total)
+    console.print(f"domain: {told['domain']}; answers right: {right}")
     for sentence in (*told["obstructions"], told["needed"]):
         console.print(sentence)
     if told["answers"] == "random":

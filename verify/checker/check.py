@@ -34,6 +34,7 @@ RESTS_ON = (
 
 
 UNSTATED = "no task is stated"
+UNREAD = "not looked at, for the files beside it are refused"  # a task that is stated
 _FOR_EVER = "of every length"
 _NONE = "none"  # the domain of files that are no checkpoint
 _LONGEST = 500  # characters of a reason
@@ -47,7 +48,8 @@ class Verdict:
     arithmetic: every float operation gives the exact value. meaning: the exact values are the scores of circuit.json.
     specials: no special token ever scores highest. task: these scores answer the task that the manifest names, each
     right letter ahead by `margin` at least; `UNSTATED` where it names none, which is no reason to reject. asks: what
-    that task asks, in words with the names of its letters. given: what the circuit takes for granted of its sequences;
+    that task asks, in words with the names of its letters. refused: whether it is no task of this circuit at all
+    (`Answers`). given: what the circuit takes for granted of its sequences;
     meaning is proved of those alone of which it is true.
     """
 
@@ -59,6 +61,7 @@ class Verdict:
     margin: Fraction | None = None
     asks: str | None = None
     given: tuple[str, ...] = ()
+    refused: bool = False
 
     def __post_init__(self) -> None:
         for part, why in self.parts().items():
@@ -92,6 +95,8 @@ class Verdict:
     def lines(self) -> list[str]:
         """The verdict for people."""
         told = [f"  {part}: {'proved' if why is None else f'not proved: {why}'}" for part, why in self.parts().items()]
+        if self.refused:
+            told[-1] = f"  task: refused: {self.task}"
         if self.given and self.meaning is None:
             told[1] = f"  meaning: proved, where {' and '.join(self.given)}"
         if self.task is None and self.weights is not None:
@@ -126,7 +131,17 @@ def check(directory: str | Path) -> Verdict:
         with unexpected_told("an entry of a file"):
             return _checked(directory)
     except (Rejected, TooLarge, Unproved) as reason:  # where no part of the proof has told it already
-        return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN)
+        return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN, _unread(directory))
+
+
+def _unread(directory: str | Path) -> str:
+    """What is said of the task where nothing was proved, for it may be stated all the same."""
+    try:
+        with unexpected_told("an entry of construction.json"):
+            claim = read_json(Path(directory) / "construction.json").get("task")
+    except Rejected:
+        return "whether one is stated is not known, for construction.json is not read"
+    return UNSTATED if claim is None else UNREAD
 
 
 def _checked(directory: str | Path) -> Verdict:
@@ -134,7 +149,7 @@ def _checked(directory: str | Path) -> Verdict:
         with unexpected_told("an entry of config.json, of the weights or of the promise"):
             checkpoint = read(directory)
     except Rejected as reason:
-        return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN)
+        return Verdict(_NONE, str(reason), _UNKNOWN, _UNKNOWN, _unread(directory))
     try:
         with unexpected_told("an entry of circuit.json or of the tokenizer"):
             circuit = read_json(Path(directory) / "circuit.json")
@@ -143,7 +158,7 @@ def _checked(directory: str | Path) -> Verdict:
             check_operands(circuit)
             text = check_text(Path(directory), circuit, checkpoint.config, checkpoint.manifest)
     except Rejected as reason:
-        return replace(prove(checkpoint, {}, None), meaning=str(reason))
+        return replace(prove(checkpoint, {}, None), meaning=str(reason), task=_unread(directory))
     found = prove(checkpoint, circuit, checkpoint.manifest.get("task"))
     return found if text else replace(found, domain=f"{found.domain}, {BY_IDS}")
 
@@ -157,7 +172,7 @@ def prove(checkpoint: Checkpoint, circuit: dict, claim: object) -> Verdict:
     weights = sum(len(tensor.data) for tensor in checkpoint.tensors.values())
     with limited(weights):
         answers = prove_answers(language, circuit, claim)
-    said = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says)
+    said = Verdict(domain, None, None, None, answers.reason, answers.margin, answers.says, refused=answers.refused)
     tried = []
     for together in (True, False):  # a closer bound of a sum is another way to write it, and may hide what is equal
         with limited(weights) as effort:  # of each way: the first may take all of it where the second is short

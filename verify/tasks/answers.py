@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,8 +18,16 @@ class AuthorsAnswers(Task):
 
     name = "the author's answers"
 
-    def __init__(self, answers: Answers, letters: Sequence[str], stated: Stated[Rule] | None = None):
-        """stated: the task that construction.json states, where it does, which may be another one."""
+    def __init__(
+        self,
+        answers: Answers,
+        letters: Sequence[str],
+        stated: Stated[Rule] | None = None,
+        promised: Callable[[Sequence[int]], object] = lambda ids: True,
+    ):
+        """stated: the task that construction.json states, where it does, which may be another one. promised: whether
+        the promise speaks of sequences that begin so: where the file was edited, it may ask of others.
+        """
         self.answers, self.stated = answers, stated
         ids = {name: i for i, name in enumerate(letters)}
         self._rows = [
@@ -27,11 +35,14 @@ class AuthorsAnswers(Task):
             for asked in answers.sequences
         ]
         self._rows.sort(key=lambda row: len(row[0]))
+        self.outside = sum(not promised(row) for row, _ in self._rows)
         self.length = len(self._rows[-1][0])
         self.most_random = len(self._rows)
 
     def describe(self) -> str:
         said = f"the answers of {self.answers.function} to {self.answers.questions:,} questions (answers.json)"
+        if self.outside:
+            said += f", {self.outside:,} of its {len(self._rows):,} sequences outside of the promise"
         if not self.others:
             return said
         other = "another task than the one of construction.json"

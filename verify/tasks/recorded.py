@@ -7,8 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
+from compiler.language.input_language import InputLanguage
 from verify.arrays import read_arrays
 from verify.tasks.task import IGNORED, Batch, Task
+
+
+def promised(language: InputLanguage, ids: Sequence[int]) -> bool:
+    """Whether a sequence of the language begins so, and is no longer than its sequences; taken to be so where too many
+    paths spell it.
+    """
+    try:
+        return len(ids) <= language.max_length and bool(language.paths(ids))
+    except ValueError:
+        return True
 
 
 class Recorded(Task):

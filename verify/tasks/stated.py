@@ -11,8 +11,8 @@ from compiler.language.input_language import InputLanguage
 from verify.checker.formats import Rejected
 from verify.checker.tasks.names import Stated
 from verify.checker.tasks.task import Task as Rule
-from verify.checker.tasks.task import read_task
-from verify.tasks.task import IGNORED, Batch
+from verify.checker.tasks.task import check_fits, read_task
+from verify.tasks.task import IGNORED, Batch, by_length
 from verify.tasks.walks import Walks
 
 
@@ -22,6 +22,16 @@ def stated_rule(claim: Mapping[str, Any], letters: Sequence[str]) -> Stated[Rule
         return read_task(dict(claim), letters)
     except Rejected:
         return None
+
+
+def fitting_rule(claim: Mapping[str, Any], language: InputLanguage, end: str | None) -> Stated[Rule]:
+    """What a claim asks of a circuit; Rejected, in the checker's words, where it is no task of it: not to be read, of
+    letters that the language has not, or of another end of a text.
+    """
+    letters = language.alphabet.tokens
+    stated = read_task(dict(claim), letters)
+    check_fits(stated, {"end": end}, letters, language.used)
+    return stated
 
 
 class StatedAnswers(Walks):
@@ -44,7 +54,20 @@ class StatedAnswers(Walks):
             yield string, self._answers(string)
 
     def adversarial(self) -> Iterator[Batch]:
-        return map(self._labelled, super().adversarial())
+        """The short strings, and each letter alone as often as may be: in a long run a count leaves its range."""
+        yield from map(self._labelled, super().adversarial())
+        runs = ((letters, self._answers(letters)) for letters in self._runs())
+        for batch in by_length(runs):
+            yield Batch(batch.tokens, batch.labels, f"one letter {batch.tokens.shape[1]} times")
+
+    def _runs(self) -> Iterator[list[int]]:
+        """Of each letter the longest sequence of it alone."""
+        for letter in range(self.language.alphabet.size):
+            length, paths = 0, self.language.paths([letter])
+            while paths and length < self.length:
+                length, paths = length + 1, self.language.paths([letter], paths)
+            if length:
+                yield [letter] * length
 
     def _labelled(self, batch: Batch) -> Batch:
         labels = [self._answers(row) for row in batch.tokens.tolist()]

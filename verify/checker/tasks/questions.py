@@ -17,7 +17,16 @@ from verify.checker.tasks.task_chains import NUMBER, ROW, Paths, Recurrence, Two
 from verify.checker.tasks.task_copies import BAR, ENTRY, POINTER, TEXT, Back, Entries, Places, Written
 from verify.checker.tasks.task_forms import KEY, VALUE, Pairs, States
 from verify.checker.tasks.task_matches import Behind, Nearest
-from verify.checker.tasks.witness import MOST_STEPS, Automaton, Controlled, Pattern, Question, Search, Walk
+from verify.checker.tasks.witness import (
+    MOST_STEPS,
+    Automaton,
+    Controlled,
+    NeverAsked,
+    Pattern,
+    Question,
+    Search,
+    Walk,
+)
 
 _LETTERS_SURE = 1 << 16  # of a sequence that is spelled out
 _LETTERS_FREE = 1 << 20  # of one where no letter is used up
@@ -54,13 +63,14 @@ ANY = Many()
 def of_pairs(ask: Ask, keys: np.ndarray, values: np.ndarray, number: int = 1) -> Iterator[Question]:
     """At each key, and for each value: the value of the number-th pair of this key, or of its only one."""
     if not len(keys) or not len(values):
-        raise Rejected("the task asks for no value of a key: it names no key, or no value")
+        raise NeverAsked("the task asks for no value of a key: it names no key, or no value")
     told = np.zeros(ask.count, dtype=np.int64)
     told[keys] += KEY
     told[values] += VALUE
     each_key, each_value = (ask.search.one_of_each(ids, told) for ids in (keys, values))
     if 2 * number > min(ask.search.language.length, MOST_STEPS):
-        raise Rejected(f"the task asks for the value of pair {number} of a key, and sequences are too short for it")
+        refused = NeverAsked if 2 * number > ask.search.language.length else Rejected
+        raise refused(f"the task asks for the value of pair {number} of a key, and sequences are too short for it")
 
     def way(key: int, value: int) -> Pattern:
         if key == value:  # a pair of one letter twice, and the second one asks
@@ -81,7 +91,7 @@ def of_position(ask: Ask, n: int) -> Iterator[Question]:
     """The letter at position n."""
     language = ask.search.language
     if n > language.length:
-        raise Rejected(f"the task asks for position {n}, and sequences have at most {language.length}")
+        raise NeverAsked(f"the task asks for position {n}, and sequences have at most {language.length}")
     most = _LETTERS_SURE if any(edge.distinct for edge in language.edges) else _LETTERS_FREE
     if n > most:
         raise Rejected(f"whether a sequence has {n} letters is only looked for up to {most}")
@@ -117,7 +127,8 @@ def _written(ask: Ask, task: Written) -> Iterator[Question]:
 
 def _back(ask: Ask, task: Back) -> Iterator[Question]:
     if task.n >= min(ask.search.language.length, _LETTERS_SURE):
-        raise Rejected(f"the task asks for the letter {task.n} back, and sequences are too short for it")
+        refused = NeverAsked if task.n >= ask.search.language.length else Rejected
+        raise refused(f"the task asks for the letter {task.n} back, and sequences are too short for it")
     for letter in ask.search.one_of_each(ask.search.language.used):
         way = ask.pattern(letter, *[None] * task.n, right=letter)
         yield Question({0: f"asks for {ask.name(letter)}, {task.n} back"}, [way])

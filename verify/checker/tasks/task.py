@@ -30,7 +30,7 @@ from verify.checker.tasks.task_forms import ONCE, Pairs, States, Tally, ends, re
 from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
-from verify.checker.tasks.witness import Question, Search, begun, check_asked
+from verify.checker.tasks.witness import NeverAsked, Question, Search, begun, check_asked
 from verify.checker.unexpected import CIRCUIT, unexpected_told
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
@@ -357,33 +357,40 @@ class Answers:
     """What is proved of the answers. reason: None where every one is right, else why that is not proved.
 
     margin: the least lead of the right letter's score at every position that asks, in every sequence of the language;
-    None where there is no other letter. says: what is asked, in words; None where the task could not be read.
+    None where there is no other letter. says: what is asked, in words; None where the task could not be read. refused:
+    whether it is no task of this circuit at all, whatever that answers: not to be read, of other letters or another end
+    than it has, or never asked.
     """
 
     reason: str | None
     margin: Fraction | None = None
     says: str | None = None
+    refused: bool = False
+
+
+def check_fits(stated: Stated[Task], circuit: dict, letters: Sequence[str], used: np.ndarray) -> None:
+    """Rejected where a task is of other letters than the language holds (`used`, ids), or of another end of a text."""
+    stated.check_letters(letters, used)
+    if circuit.get("end") != stated.end:
+        raise Rejected(f"circuit.json ends a text with {circuit.get('end')!r}, and the task with {stated.end!r}")
 
 
 def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
     """Hold the circuit of circuit.json to the task that a manifest claims."""
-    says = None
+    says, fits = None, False
     try:
         with unexpected_told("an entry of the task"):
             letters = _letters(circuit, language)
             stated = read_task(claim, letters)
             says = stated.says
-            stated.check_letters(letters, language.used)
-            if circuit.get("end") != stated.end:
-                told = f"with {circuit.get('end')!r}, and the task with {stated.end!r}"
-                raise Rejected(f"circuit.json ends a text {told}")
-            search = Search(language)
+            check_fits(stated, circuit, letters, language.used)
+            search, fits = Search(language), True
             asked = begun(stated.task.questions(Ask(search, letters)))
             margin = _margin(language, circuit, stated.task)
             check_asked(search, asked, stated.task.answers)
             return Answers(None, margin, says)
     except Rejected as reason:
-        return Answers(str(reason), None, says)
+        return Answers(str(reason), None, says, not fits or isinstance(reason, NeverAsked))
 
 
 def _letters(circuit: dict, language: Language) -> list[str]:
@@ -408,5 +415,5 @@ def _margin(language: Language, circuit: dict, task: Task) -> Fraction | None:
     if margin <= 0:
         raise Rejected(NO_LEAD)
     if margin >= NOBODY and language.tokens > 1:
-        raise Rejected("no sequence of the language asks the task's question")
+        raise NeverAsked("no sequence of the language asks the task's question")
     return margin if margin < NOBODY else None

@@ -28,6 +28,10 @@ Node = tuple[str, Place, tuple]
 """The state of the language, where the walk is, and how many letters of each class each distinct edge has taken."""
 
 
+class NeverAsked(Rejected):
+    """The task asks nothing, in no sequence of the language."""
+
+
 class Walk(Protocol):
     """What is remembered of a sequence on the way to a question. told: a number for each letter, equal for letters
     that make no difference to it."""
@@ -271,7 +275,7 @@ def begun(questions: Iterable[Question]) -> Iterator[Question]:
     own = (question for question in questions if question.says)
     first = next(own, None)
     if first is None:
-        raise Rejected("the task asks nothing: it names no answer, or nothing to be answered")
+        raise NeverAsked("the task asks nothing: it names no answer, or nothing to be answered")
     return chain([first], own)
 
 
