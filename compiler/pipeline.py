@@ -173,7 +173,12 @@ PASSES: tuple[Pass, ...] = (
         "Rewrites every operation into the few that a block computes; functions of one token fold into the embedding.",
     ),
     Pass("common subexpressions", "fitted", common_subexpressions, "Makes equal streams one, among the new ones, too."),
-    Pass("zeros", "fitted", zeros, "Puts the constant 0 for lanes that are 0, and would be computed of real numbers."),
+    Pass(
+        "zeros",
+        "fitted",
+        zeros,
+        "Puts the constant zero for lanes that are zero by their bounds, and would be computed of real numbers.",
+    ),
     Pass("split reals", "fitted", split_reals, "Lets real numbers through silu as the pair silu(x) − silu(−x) = x."),
     Pass(
         "fit ports",

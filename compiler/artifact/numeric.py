@@ -102,12 +102,19 @@ class NumericStack(nn.Module):
         return f"the inputs are {', '.join(i.name for i in self.inputs)}"
 
     def _check_keys(self, inputs: Inputs) -> None:
-        """ValueError for a key of which it is not sure whose values it has: they would be left out without a word."""
+        """ValueError for a key of which it is not sure whose values it has: they would be left out without a word.
+
+        A stream that the circuit does not read may have values, unless it is called as an input is.
+        """
         called, own = Counter(i.name for i in self.inputs), set(self._streams)
         for key in inputs:
             if isinstance(key, str) and called[key] > 1:
                 raise ValueError(f"{called[key]} numeric inputs are called {key!r}; give each by its stream.")
-            if not (called[key] if isinstance(key, str) else isinstance(key, Stream) and key in own):
+            if isinstance(key, Stream):
+                known = key in own or (None not in own and not called[key.label])
+            else:
+                known = isinstance(key, str) and called[key] > 0
+            if not known:
                 another = " of this model, which takes values by name or by its own streams" * isinstance(key, Stream)
                 raise ValueError(f"there is no numeric input {_label(key)!r}{another}; {self._names}.")
             if isinstance(key, Stream) and key.label in inputs and called[key.label] == 1:
