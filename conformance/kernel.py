@@ -6,7 +6,6 @@ import importlib
 import inspect
 import re
 import sys
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from compiler.own_file import module_of
 from conformance.interrupt import interrupted
 from conformance.layouts import beside, bits, bits_beside, laid_out, same_bits
 from conformance.loader import Case
+from conformance.lots import lot
 from conformance.sentences import sentence
 from conformance.settings import Left, of_the_kernel
 
@@ -189,7 +189,7 @@ class Kernel:
     def _leaves_out_group_size(self, case: Case) -> bool:
         """Always where it has no argument for it, and in half of the cases where None is what it has by default."""
         by_default = "group_size" in self.defaults and self.defaults["group_size"] is None
-        return "group_size" not in self.accepts or (by_default and zlib.crc32(case.name.encode()) % 2 == 0)
+        return "group_size" not in self.accepts or (by_default and lot(f"{case.name} group_size", 2) == 0)
 
     def _check_accepted(self, names: Collection[str]) -> None:
         """Raises Lacks with all that it lacks; the size of a chunk changes no result."""

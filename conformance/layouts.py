@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,15 +10,22 @@ import torch
 from torch import Tensor
 
 from conformance.loader import Case
+from conformance.lots import lot
 
 _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by the bytes of an entry
 _PAYLOADS = {torch.float32: (0x7F800000, 2**22), torch.bfloat16: (0x7F80, 2**6), torch.float16: (0x7C00, 2**9)}
-_PAYLOADS |= {torch.float64: (0x7FF0000000000000, 2**51)}
-"""Of signalling NaN: the bits that all have, and how many have the same."""
+_PAYLOADS |= {torch.float64: (0x7FF0000000000000, 2**51), torch.int32: (2**30, 2**22)}
+"""Of signalling NaN: the bits that all have, and how many have the same. Of integers: the first and how many."""
 _MULTIPLE = 16  # a row of a projection begins at a multiple of it
-_VIEWED = {"selective_scan": "u delta z B C", "ssd": "x dt z B C", "conv": "x", "norm": "x z", "step": "x z B C state"}
-_VIEWED |= {"delta_rule": "q k v g beta"}
-_HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": -1, "step": 1, "delta_rule": 2}
+_VIEWED = {
+    "selective_scan": "u delta z B C seq_idx",
+    "ssd": "x dt z B C seq_idx",
+    "conv": "x seq_idx",
+    "norm": "x z",
+    "step": "x dt z B C state",
+    "delta_rule": "q k v g beta",
+}
+_HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": 2, "step": 1, "delta_rule": 2}
 _TIME = {"selective_scan": -1, "ssd": 1, "conv": -1, "delta_rule": 1}
 _TIME_BEHIND = {"ssd", "delta_rule"}  # channels are last there, and exchanged with time
 
@@ -43,7 +49,7 @@ def viewed(case: Case) -> list[str]:
 
 def _layout(op: str, case: Case, name: str) -> bool | str:
     found = (False, True, "exchanged") if op in _TIME else (False, True)
-    return found[zlib.crc32(f"{case.name} {name}".encode()) % len(found)]
+    return found[lot(f"{case.name} {name}", len(found))]
 
 
 def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
@@ -51,17 +57,29 @@ def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
         return m
     if layout == "shared":  # not what is written to
         return m[:1].expand_as(m) if name != "state" and bool((m == m[:1]).all()) else m
+    repeated = [size > 1 and stride == 0 for size, stride in zip(m.shape, m.stride(), strict=True)]
+    if any(repeated):  # one number for all along an axis, as Δ of a head: so it stays
+        once = m[tuple(slice(1) if again else slice(None) for again in repeated)]
+        return _one(op, name, once, layout).expand_as(m)
     if layout == "exchanged":
         time, channels = _TIME[op], -1 if op in _TIME_BEHIND else 1
         stored = m.movedim(time, channels)
         room = beside((*stored.shape[:-1], -stored.shape[-1] % _MULTIPLE), m)
         return torch.cat([stored, room], -1).narrow(-1, 0, stored.shape[-1]).movedim(channels, time)
-    axis = _HALVED[op]
+    axis = _halved(op, m)
     return torch.cat([beside(m.shape, m), m], axis).narrow(axis, m.shape[axis], m.shape[axis])
 
 
+def _halved(op: str, m: Tensor) -> int:
+    """The axis of which a view is a half: that of a layer's projections; of one row, before which nothing else stands,
+    the first behind it. For half of an axis that comes first is dense.
+    """
+    first = min(_HALVED[op], m.dim() - 1)
+    return next((axis for axis in range(first, m.dim()) if math.prod(m.shape[:axis]) > 1), first)
+
+
 def beside(shape: Sequence[int], like: Tensor) -> Tensor:
-    """What stands beside an operand: signalling NaN in its dtype, neighbours with other bits.
+    """What stands beside an operand: signalling NaN in its dtype, neighbours with other bits; beside integers others.
 
     A kernel that reads past its operand finds it, also where that is multiplied by 0. And what is computed from it, as
     2 times it or it plus 0, is a quiet NaN: other bits, by which a write beside the operand is seen.
@@ -86,5 +104,5 @@ def bits_beside(view: Tensor) -> Tensor | None:
     base = view._base
     if base is None:
         return None
-    axis = _HALVED["step"]
+    axis = next(axis for axis, size in enumerate(base.shape) if size != view.shape[axis])
     return bits(base.narrow(axis, 0, base.shape[axis] - view.shape[axis]))

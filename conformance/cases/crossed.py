@@ -204,6 +204,8 @@ def called(row: Mapping[str, Any]) -> str:
                 said += [f"{value} heads of v for each of k"] if value > 1 else []
             case "documents":
                 said += [f"{value} documents more"] if value else []
+            case "shift":
+                said += [f"borders of row {value}"] if value else []
             case "unit":
                 said.append(f"borders in {value}s")
             case "chunk":

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.cases.packing import SHIFTS
+
 Row = dict[str, Any]
 Levels = Mapping[str, Any]
 
@@ -29,6 +31,7 @@ _OTHERS: Mapping[str, Mapping[Any, Sequence[Any]]] = {
 """Of sizes that are crossed: others of about as many numbers."""
 _SPREADS = {2: (2, 4), 3: (3, 8)}
 _SHORT = 16  # positions, in which dozens of documents have no room
+_NO_BORDER = 4  # positions, in which no chunk of those that are crossed ends
 
 
 def finer(op: str, rows: Sequence[Levels], one_size: bool = False, rounded: bool = False) -> list[Row]:
@@ -37,8 +40,9 @@ def finer(op: str, rows: Sequence[Levels], one_size: bool = False, rounded: bool
     """
     found: list[Row] = [{**row} for row in rows]
     few = lambda op, row: iter(()) if rounded and row["dtype"] != "float32" else _batches(op, row)
-    kinds: list[Callable[[str, Levels], Iterator[Row]]] = [few, _documents]
-    for choices in kinds if one_size else [few, _shapes, _spreads, _documents]:
+    shifts = lambda op, row: iter(()) if rounded else _shifts(op, row)
+    kinds: list[Callable[[str, Levels], Iterator[Row]]] = [few, _documents, shifts]
+    for choices in kinds if one_size else [few, _shapes, _spreads, _documents, shifts]:
         found = _spread(found, [[*choices(op, row)] for row in found])
     return found
 
@@ -100,3 +104,10 @@ def _spreads(op: str, row: Levels) -> Iterator[Row]:
 def _documents(op: str, row: Levels) -> Iterator[Row]:
     if "documents" in row.get("start", "") and row["length"] > _SHORT and row.get("unit", 1) == 1:
         yield from ({"documents": count} for count in DOCUMENTS if not row.get("wide states"))
+
+
+def _shifts(op: str, row: Levels) -> Iterator[Row]:
+    """Which row's documents are those of the first: at a chunk's border, or before it."""
+    whole = row.get("unit", 1) == 1 and not row.get("wide states")
+    if "documents" in row.get("start", "") and whole and row["length"] > _NO_BORDER:
+        yield from ({"shift": shift} for shift in SHIFTS)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
-_CHUNKS = (64, 128, 256, 1024)  # where documents end too, of a kernel whose chunks are its own
+_CHUNKS = (64, 128, 192, 256, 512, 1024)  # where documents end too, of a kernel whose chunks are its own
 _INSIDE = (2, 7, 21, 90, 110, 200, 300, 900)  # of documents: 16, 64, 128, 256 and 1,024 are inside of one
 _SHORT = {True: (22, 62), False: (8, 64)}  # where dozens of documents stand, by whether a row is as long
 _WHOLE = 8  # of no chunk of so many positions they end where it meets the next
@@ -21,16 +21,24 @@ def cuts_of(row: Mapping[str, Any]) -> list[int]:
     return sorted({1, length // 2, length // 2 + 1} - {0, length}) if row["start"] == "pieces" and length > 1 else []
 
 
+SHIFTS = (0, 1, 2)
+"""How many rows further on the first row begins: so each row has each way to end at a border."""
+
+
 def documents_of(row: Mapping[str, Any]) -> list[list[int]]:
-    """The lengths of the documents of each row of a batch: each row has its own. They end inside of chunks, at a
-    chunk's end in one row, a position before it in another, and one behind it in both. The first is of one position,
-    or two.
+    """The lengths of the documents of each row of a batch: each row has its own. They end inside of chunks; and at a
+    chunk's end, a position before it or two, each in another row and, at the next border, in another one, and a
+    position behind it in all. The first is of one position, or two. `shift` says with which row that begins.
     """
-    chunks = (row["chunk"],) if "chunk" in row else _CHUNKS if row["length"] > max(WIDE_LENGTHS) else (16,)
+    if "chunk" in row:
+        chunks = [64, row["chunk"], 2 * row["chunk"]]
+    else:
+        chunks = [*_CHUNKS] if row["length"] > max(WIDE_LENGTHS) else [16, 32]
 
     def ends(i: int) -> list[int]:
-        inside = (1 + i, 5 + 3 * i, 64 - i, 65, 200 + i)
-        return [*inside, *(end for chunk in chunks for end in (chunk - i, chunk + 1))]
+        inside = (1 + i, 5 + 3 * i, 200 + i)
+        borders = enumerate(sorted({*chunks}), start=i + row.get("shift", 0))
+        return [*inside, *(end for way, border in borders for end in (border - way % len(SHIFTS), border + 1))]
 
     return _documents(row, ends)
 

@@ -216,7 +216,7 @@ FAULTS: dict[Callable[[Right, Given], Any], tuple[str, str, bool]] = {
         *(
             SCAN,
             "1025 positions, float32, 3 rows, initial state and documents, 16 heads of 1, 2 columns, bias, "
-            "softplus, 4 groups, 20 documents more",
+            "softplus, 4 groups, 20 documents more, borders of row 2",
         ),
         True,
     ),

@@ -195,7 +195,8 @@ def test_what_is_computed_from_what_stands_beside_an_operand_is_seen(what: str) 
     def scan(u, delta, A, B, C):
         for m in (u, B):
             if m._base is not None:
-                beside = m._base.narrow(1, 0, m.shape[1])
+                axis = next(axis for axis, size in enumerate(m._base.shape) if size != m.shape[axis])
+                beside = m._base.narrow(axis, 0, m.shape[axis])
                 beside.copy_(COMPUTED[what](beside))
         return SCAN(u, delta, A, B, C)
 

@@ -21,7 +21,7 @@ from conformance.cases.crossed import (
     varied,
     wide_factors_of,
 )
-from conformance.cases.packing import documents_of
+from conformance.cases.packing import SHIFTS, documents_of
 from conformance.faults.small import conv, step
 from conformance.judge import judge, run, trial, untaken
 from conformance.kernel import Kernel, kernel
@@ -224,12 +224,16 @@ def test_documents_stand_on_and_beside_the_borders_of_chunks() -> None:
 
 @pytest.mark.parametrize("length", [129, 257, 1025])
 def test_documents_end_at_every_usual_chunk_of_a_kernel_whose_chunks_are_its_own(length: int) -> None:
-    first, second = documents_of({"length": length, "batch": 2, "start": "documents"})
-    borders = {chunk for chunk in (64, 128, 256, 1024) if chunk < length}
-    assert borders <= {*accumulate(first)} and {border - 1 for border in borders} <= {*accumulate(second)}
-    behind = {border + 1 for border in borders if border + 1 < length}
-    assert behind <= {*accumulate(first)} & {*accumulate(second)} and (length < 257 or 129 in behind)
-    assert (first[0], second[0]) == (1, 2)
+    borders = {chunk for chunk in (64, 128, 192, 256, 512, 1024) if chunk < length}
+    ends: list[set[int]] = [set(), set()]
+    for shift in SHIFTS:
+        rows = documents_of({"length": length, "batch": 2, "start": "documents", "shift": shift})
+        assert [row[0] for row in rows] == [1, 2]
+        for found, row in zip(ends, rows, strict=True):
+            found |= {*accumulate(row)}
+            assert {border + 1 for border in borders if border + 1 < length} <= {*accumulate(row)}
+    for found in ends:
+        assert borders | {border - 1 for border in borders} <= found
 
 
 def test_a_document_behind_a_border_that_is_not_seen_is_found() -> None:

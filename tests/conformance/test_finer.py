@@ -11,11 +11,12 @@ import pytest
 from conformance.cases import OPERATIONS
 from conformance.cases.crossed import STRENGTH, crossed_cases, factors_of, rows_without, wide_factors_of
 from conformance.cases.finer import DOCUMENTS, GROUPS, ROWS, finer
+from conformance.cases.packing import SHIFTS
 from conformance.loader import ends_of_documents
 
 Row = dict[str, Any]
 SCANS = ("selective_scan", "ssd")
-OWN = ("batch", "groups", "sizes", "spread", "documents")
+OWN = ("batch", "groups", "sizes", "spread", "documents", "shift")
 """Factors that get numbers; length decides how many there may be."""
 
 
@@ -55,6 +56,11 @@ def test_each_number_of_rows_meets_every_option(op: str) -> None:
 @pytest.mark.parametrize("op", [*SCANS, "conv"])
 def test_each_number_of_documents_meets_every_option(op: str) -> None:
     assert not not_met(rows(op)[1], "documents", DOCUMENTS)
+
+
+@pytest.mark.parametrize("op", [*SCANS, "conv"])
+def test_each_row_that_borders_begin_with_meets_every_option(op: str) -> None:
+    assert not not_met(rows(op)[1], "shift", SHIFTS)
 
 
 @pytest.mark.parametrize("op", SCANS)
