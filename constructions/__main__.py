@@ -6,11 +6,13 @@ Exit codes: 0 done and verified, 1 verification failed, 2 bad usage, 130 interru
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -36,8 +38,11 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails once more
+        _leave_stdout()
         code = 128 + 13  # as a shell tells SIGPIPE: 1 would say that something is wrong
+    except OSError as full:  # what was still held back could not be written
+        _leave_stdout()
+        code = _told(_unwritten(full), 2)
     if code == 130:
         print("interrupted", file=sys.stderr)
     if code and alone:
@@ -81,6 +86,16 @@ def _run() -> int:
         return _misused(error)
 
 
+def _leave_stdout() -> None:
+    """What the standard output still holds comes to nothing: the flush where the process ends would fail once more."""
+    with suppress(OSError, ValueError):  # of a program of others it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _unwritten(error: OSError) -> str:
+    return f"the output cannot be written: {(error.strerror or str(error)).lower()}."
+
+
 _CLEAR = "\r\x1b[2K"
 
 
@@ -104,6 +119,12 @@ def _refused(error: Exception) -> int:
         return _told(str(error), 1)
     if isinstance(error, OSError) and error.filename is not None:
         return _told(f"{error.filename}: {(error.strerror or str(error)).lower()}.", 2)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # of a stream, which has no name
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _leave_stdout()
+        return _told(_unwritten(error), 2)
     if isinstance(error, MemoryError):
         size = re.search(r"[\d.]+ \w*B\b", str(error))
         at_once = f" ({size[0]} for one array)" if size else ""
@@ -119,7 +140,13 @@ def _told(sentence: str, code: int) -> int:
     if _is_for_programs():
         from constructions.command.stdout import told
 
-        told(json.dumps({"error": sentence, "exit_code": code}))
+        try:
+            told(json.dumps({"error": sentence, "exit_code": code}))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError:  # full: there is no place for it either, and the sentence stands on standard error
+            _leave_stdout()
     return code
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from compiler.artifact.config import check_config
 from compiler.artifact.dtype import in_dtype
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CONFIG, WEIGHTS, check_shapes
+from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS, check_shapes
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import Manifest, check_files, read_manifest
 from compiler.artifact.numbers_config import is_numbers
@@ -62,8 +62,12 @@ def load_over_tokens(directory: str | Path) -> TracedModel:
 def _over_numbers(directory: Path, manifest: Manifest, config: dict[str, Any]) -> NumericStack:
     from compiler.artifact.numeric import loaded_stack  # which imports the compiler
 
-    if not manifest.promise.over_numbers or manifest.promise.length is None:
+    if not manifest.promise.over_numbers:
         raise CheckpointError(f"{directory / CONFIG} is of a model over numbers, and its promise is over tokens.")
+    if manifest.promise.length is None:
+        raise CheckpointError(
+            f"{directory / MANIFEST}: promise.length is null, and a model over numbers has a longest input."
+        )
     check_shapes(config, read_shapes(directory / WEIGHTS))
     stack = loaded_stack(config, read_tensors(directory / WEIGHTS), manifest.promise.length)
     stack = in_dtype(stack, manifest.dtype)

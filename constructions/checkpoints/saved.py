@@ -19,6 +19,7 @@ from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.plain_files import check_plain
 from compiler.artifact.schema import parse
+from compiler.artifact.weights_file import read_shapes
 from compiler.export.record import ExportRecord
 from compiler.language.data import DataError, to_data
 from compiler.language.data.budget import check_budget, check_language
@@ -91,6 +92,10 @@ def verify_checkpoint(
         built = rebuild(directory)
     except DamagedWeights as cut:
         return Finding(None, None, [str(cut)], str(cut), {})
+    except CheckpointError:
+        if (damaged := _unread(directory / WEIGHTS)) is None:
+            raise
+        return Finding(None, None, [damaged], damaged, {})
     if built.model is None:
         raise CheckpointError(
             f"{MANIFEST}: arch is {shown(built.compiled.context.target.name)}, of which there is no language model."
@@ -112,6 +117,15 @@ def verify_checkpoint(
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
     return Finding(built, stack, complaints, damage, results, proof)
+
+
+def _unread(weights: Path) -> str | None:
+    """Why a file of weights cannot be opened; None where it can."""
+    try:
+        read_shapes(weights)
+    except CheckpointError as reason:
+        return str(reason)
+    return None
 
 
 def recorded(data: Path, built: Built) -> Task:
@@ -152,11 +166,11 @@ def _misfit(stack: Stack | NumericStack, built: Built) -> str | None:
 
 
 def _takes(stack: Stack | NumericStack, built: Built) -> bool:
-    """Whether a model over numbers has the inputs and outputs of its circuit, so that it can be run at all."""
+    """Whether a model over numbers has the inputs, outputs and length of its circuit, so that it can be run at all."""
     config = built.model.config
     asked = [NumberInput(**record) for record in config["inputs"]]
     same = isinstance(stack, NumericStack) and list(stack.inputs) == asked
-    return same and stack.config["outputs"] == config["outputs"]
+    return same and stack.config["outputs"] == config["outputs"] and stack.length == built.compiled.source.max_length
 
 
 def _load(directory: Path) -> tuple[Stack | None, str | None]:
@@ -262,7 +276,9 @@ def same(directory: Path, prove: bool = False) -> tuple[Built, Proof]:
     recorded = NOT_ASKED if told is None else (told.certificate, told.proof)
     proof = proof_of(built) if prove else recorded
     if differing := compare(directory, built, proof if _asked(directory) else NOT_ASKED):
-        raise CheckpointError(f"{_OTHER}: {differing[0]}. construct verify {directory} lists the differences.")
+        raise CheckpointError(
+            f"{_OTHER}: {differing[0].rstrip('.')}. construct verify {directory} lists the differences."
+        )
     return built, proof
 
 
@@ -280,7 +296,7 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
             ]  # the second: of an earlier version, which said so of no tests as well
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
-        elif manifest.needed == as_before(told["needed"]):
+        elif manifest.needed == as_before(told.get("needed", "")) and "needed" in told:
             told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))

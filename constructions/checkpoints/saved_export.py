@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,12 @@ def verify_export(
     except CheckpointError as reason:
         gone = f"{str(reason).rstrip('.')}, so nothing of it was run."
         return Finding(None, None, [gone], gone, {})
-    built = rebuilt(directory, record, RECORD, WEIGHTS)
+    try:
+        built = rebuilt(directory, record, RECORD, WEIGHTS)
+    except CheckpointError:
+        if (gone := _damage(directory, record) or _unread(directory)) is None:
+            raise
+        return Finding(None, None, [gone], gone, {})
     gated = gated_language_model(built.compiled)
     tasks = None if data is None else [recorded(data, built)]
     damage = _damage(directory, record)
@@ -80,8 +86,9 @@ def verify_export(
 
 
 def told(gated: GatedLanguageModel) -> dict[str, Any]:
-    """What a report says of the layers."""
+    """What a report says of the layers, and how many numbers the file of weights holds."""
     return {
+        "parameters": sum(tensor.numel() for tensor in gated.tensors.values()),
         "layers": len(gated.layers),
         "gated_mlps": sum(mlp is not None for _, mlp in gated.layers),
         "d_intermediate": gated.config["d_intermediate"],
@@ -122,12 +129,23 @@ def _tensors(directory: Path) -> dict[str, torch.Tensor]:
     """Those of the file, read without running what a pickle may hold; CheckpointError where it is none of ours."""
     path = directory / WEIGHTS
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():  # torch tells of the format of a foreign file, and of its own source beside it
+            warnings.simplefilter("ignore")
+            found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as reason:  # torch raises whatever its reader meets in a file
         raise CheckpointError(f"{path} is no file of tensors, so nothing of it was run.") from reason
     if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
         raise CheckpointError(f"{path} holds no tensors by their names, so nothing of it was run.")
     return found
+
+
+def _unread(directory: Path) -> str | None:
+    """Why the weights cannot be read; None where they can."""
+    try:
+        _tensors(directory)
+    except CheckpointError as reason:
+        return str(reason)
+    return None
 
 
 def _differences(

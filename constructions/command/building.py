@@ -137,18 +137,25 @@ def runtime_name(compiled: Compiled) -> str:
     return "modules of ours with the arithmetic of mamba_ssm, which is not installed"
 
 
-def _circuits_own(built, result) -> str:
-    """Of a sequence on which the model does what the circuit does: whose the wrong answer is."""
+def _circuits_own(built, result, of_data: bool) -> str:
+    """Of a sequence on which the model does what the circuit does: whose the wrong answer is. of_data: whether the
+    right ones are the labels of a user's file, which may be the ones that are wrong.
+    """
     from compiler.artifact.prompts import outside
 
     _, tokens, position = result.failure
     beyond = outside(built.compiled.source.token_language, tokens[: position + 1])
     if beyond is not None:
         return f"the model follows the circuit to the end, and the promise says nothing of that sequence: {beyond}"
+    if of_data:
+        return (
+            "the model follows the circuit to the end: the label of the data is another than the circuit's answer there"
+        )
     return "the model follows the circuit to the end: the circuit itself gives the wrong answer there"
 
 
-def fail(built, stack, results) -> None:
+def fail(built, stack, results, of_data: bool = False) -> None:
+    """A sentence for each task that failed, and where; exit code 1. of_data: whether they are of a user's file."""
     from constructions.checkpoints import artifact
 
     for name, result in results.items():
@@ -156,5 +163,5 @@ def fail(built, stack, results) -> None:
             display.say(display.failure_sentence(built, name, result), err=True)
             where = artifact.divergence(built, stack, result)
             if not built.over_numbers:
-                display.say(where or _circuits_own(built, result), err=True)
+                display.say(where or _circuits_own(built, result, of_data), err=True)
     raise typer.Exit(1)

@@ -171,11 +171,17 @@ def verify(
     if len(found.complaints) > _MOST_COMPLAINTS:
         display.say(f"… and {len(found.complaints) - _MOST_COMPLAINTS:,} more differences", err=True)
     if found.stack is None:
+        if as_json:
+            error = " ".join(found.complaints[:1]) or f"{directory} holds no model that can be run."
+            told = {"error": error, "complaints": found.complaints, "damage": found.damage, "exit_code": 1}
+            display.say(strict_json(told | {"guarantee": None, "out": str(directory)}))
         raise typer.Exit(1)
     report = artifact.report(found.built, found.results, str(directory), None, found.proof)
     report["runtime"] = "transformers" if runtime == "transformers" else runtime_name(found.built.compiled)
     if found.export:
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
+        report["sizes"] |= {"parameters": found.export["parameters"]}
+        report["sizes"]["packaged"] |= {"layers": found.export["layers"]}
     if found.complaints:  # what is proved is so of the construction built again
         report |= {"complaints": found.complaints, "guarantee": None}
     if found.noise:
@@ -196,7 +202,7 @@ def verify(
     if no_task := guarantee.refused(found.proof):
         display.say(f"the task that construction.json states is refused: {no_task}", err=True)
     if not artifact.passed(found.built, found.results, found.proof):
-        fail(found.built, found.stack, found.results)
+        fail(found.built, found.stack, found.results, data is not None)
     if not found.good:
         raise typer.Exit(1)
 

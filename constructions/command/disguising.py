@@ -107,9 +107,9 @@ def _key_place(key: Path | None, out: Path, force: bool) -> Path:
         raise ValueError(f"--key {place} must name a file in a directory that exists.")
     check_replaced(place, f"--key {place}")
     check_place(place)  # by a new file, for an earlier one is replaced by one
+    _check_key(place)  # first, for --force replaces nothing else
     if place.exists() and not force:
         raise ValueError(f"--key {place} exists already: --force replaces it.")
-    _check_key(place)
     check_outside(place, "--key")
     return place
 

@@ -249,7 +249,7 @@ def test_a_sequence_that_is_none_of_the_promised_is_said_to_be(tmp_path: Path, c
         assert run(*asked) == code
         out, err = capsys.readouterr()
         assert f"3 sequences of 3 tokens, {outside} of them outside of the promise" in out
-        own = "the circuit itself gives the wrong answer" in err
+        own = "the label of the data is another than the circuit's answer" in err
         promised = "the promise says nothing of that sequence: after 'a' 'a' or 'b' must come, not 'c'" in err
         assert (own, promised) == ((False, False) if code == 0 else (labels[0] == nobody, labels[0] != nobody))
 

@@ -96,6 +96,15 @@ def test_the_same_seed_gives_the_same_bytes(place, tmp_path):
     assert (tmp_path / "third" / "model.safetensors").read_bytes() != first.read_bytes()
 
 
+def test_force_is_not_named_where_it_replaces_nothing(place, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("diary")
+    for force in ((), ("--force",)):
+        with pytest.raises(ValueError, match="it would be lost") as refused:
+            run("disguise", place / "mamba", "--out", tmp_path / "out", "--key", notes, "--level", 1, *force)
+        assert "--force" not in str(refused.value) and notes.read_text() == "diary"
+
+
 def test_a_key_takes_the_place_of_a_key_however_long_and_of_nothing_else(place, tmp_path):
     said = json.loads(key(place, "mamba").read_text("utf-8"))
     said["files"] |= {f"file-{i:08d}": "0" * 64 for i in range(2_000)}

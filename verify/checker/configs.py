@@ -47,7 +47,9 @@ def check_entries(config: dict, expected: Mapping[str, object], epsilon: str, ha
         if key not in config or not same(config[key], value):
             raise Rejected(f"the config has {key} = {config.get(key)!r:.60}, expected {value!r:.200}")
     if type(config.get(epsilon)) is not float or not LEAST_EPSILON <= config[epsilon] < 1:
-        raise Rejected(f"the config has {epsilon} = {config.get(epsilon)!r:.60}, expected a number from 2^-126 to 1")
+        raise Rejected(
+            f"the config has {epsilon} = {config.get(epsilon)!r:.60}, expected a number from 2^-126 on, below 1"
+        )
     for key, kinds in harmless.items():
         if key in config and type(config[key]) not in kinds:
             names = " or ".join(kind.__name__ for kind in kinds)

@@ -151,10 +151,14 @@ def _check_tokenizer(content: dict, letters: list[str], end: str | None) -> dict
     model = content.get("model")
     if unknown or not isinstance(model, dict) or set(model) != {"type", "vocab", "unk_token"}:
         raise Rejected("tokenizer.json holds something else than a list of words")
-    vocab = model["vocab"]
-    if model["type"] != "WordLevel" or not isinstance(vocab, dict) or list(vocab)[: len(letters)] != letters:
+    words = model["vocab"]
+    if model["type"] != "WordLevel" or not isinstance(words, dict) or not set(letters) <= set(words):
         raise Rejected("the words of tokenizer.json are not the letters of circuit.json")
-    if any(type(i) is not int for i in vocab.values()) or list(vocab.values()) != list(range(len(vocab))):
+    ids = list(words.values())
+    if any(type(i) is not int for i in ids) or sorted(ids) != list(range(len(ids))):
+        raise Rejected("the words of tokenizer.json have other ids than 0, 1, 2, …, each once")
+    vocab = dict(sorted(words.items(), key=lambda word: word[1]))  # by ids: in which order they stand says nothing
+    if list(vocab)[: len(letters)] != letters:
         raise Rejected("the words of tokenizer.json have other ids than the letters of circuit.json")
     if not isinstance(model["unk_token"], str) or vocab.get(model["unk_token"], 0) < len(letters):
         raise Rejected("a word that tokenizer.json does not know is read as a letter")

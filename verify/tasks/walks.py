@@ -43,8 +43,15 @@ class Walks(Task):
             yield string, (IGNORED,) * self.length
 
     def exhaustive_count(self) -> int:
-        """A bound: every token everywhere."""
-        return min(self.language.alphabet.size**self.length, 2**62)
+        """A bound: every path of the language, which is as many as there are strings where each is spelled by one."""
+        ways = {self.language.start: 1}
+        for _ in range(self.length):
+            after: dict[str, int] = {}
+            for edge in self.language.edges:
+                if ways.get(edge.source):
+                    after[edge.target] = after.get(edge.target, 0) + ways[edge.source] * len(edge.tokens)
+            ways = after
+        return min(sum(ways.values()), 2**62)
 
     def adversarial(self) -> Iterator[Batch]:
         """Every string of 1, 2, … tokens, as long as there are at most 1,024 of that length."""

@@ -1,0 +1,169 @@
+"""Commands on checkpoints that were edited: harmless edits are taken, others end in one sentence and one object."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import sealed
+from compiler.language.alphabet import Alphabet
+from compiler.language.input_language import InputLanguage
+from tests.constructions.test_construct import run
+from tests.constructions.test_stated_tasks import counted
+from verify.checker.check import check
+from verify.tasks.walks import Walks
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A circuit of one's own, one of a paper, and one over numbers."""
+    place = tmp_path_factory.mktemp("edited")
+    counted(place / "own")
+    assert run("mqar", "--kappa", "2", "--vocab", "3", "--samples", "10", "--out", str(place / "mqar"), "--json") == 0
+    sizes = ("--d", "2", "--d-k", "2", "--d-v", "1", "--length", "5")
+    assert run("linear-attention", *sizes, "--out", str(place / "numbers"), "--json") == 0
+    return place
+
+
+@pytest.fixture
+def copied(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "c"))
+
+
+def edit(place: Path, **entries: object) -> None:
+    """Entries of construction.json, with hashes that fit."""
+    path = place / "construction.json"
+    content = json.loads(path.read_text("utf-8")) | entries
+    path.write_text(canonical_json(sealed(content, place)), "utf-8")
+
+
+@pytest.mark.parametrize("name", ["own", "mqar"])
+def test_the_order_of_words_in_a_tokenizer_says_nothing(name: str, copied: Path) -> None:
+    path = copied / name / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(content, sort_keys=True, indent=1), "utf-8")
+    assert list(json.loads(path.read_text("utf-8"))["model"]["vocab"]) != list(content["model"]["vocab"])
+    assert check(copied / name).weights is None
+
+
+@pytest.mark.parametrize("ids", [(1, 0), (0, 0), (0, 2), (True, 0)], ids=str)
+def test_other_ids_of_words_are_refused(ids: tuple[int, int], copied: Path) -> None:
+    path = copied / "mqar" / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    first, second = list(content["model"]["vocab"])[:2]
+    content["model"]["vocab"] |= {first: ids[0], second: ids[1]}
+    path.write_text(json.dumps(content), "utf-8")
+    assert "have other ids than" in str(check(copied / "mqar").meaning)
+
+
+def test_a_claim_of_what_any_model_needs_is_found_where_none_is_known(copied: Path, capsys) -> None:
+    edit(copied / "numbers", needed="x")
+    assert run("verify", str(copied / "numbers")) == 1
+    assert "construction.json has an entry 'needed', which the circuit does not give" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cut", ["missing", "empty", "sealed and empty", "no tensors"])
+@pytest.mark.parametrize("name", ["own", "mqar", "numbers"])
+def test_what_does_not_load_is_told_to_programs(cut: str, name: str, copied: Path, capsys) -> None:
+    """One object, with what is wrong in it, and code 1: the files are not what was saved."""
+    weights = copied / name / "model.safetensors"
+    if cut == "missing":
+        weights.unlink()
+    else:
+        weights.write_bytes(b"\x02\0\0\0\0\0\0\0{}" if cut == "no tensors" else b"")
+    if cut == "sealed and empty":
+        edit(copied / name)
+    capsys.readouterr()
+    assert run("verify", str(copied / name), "--json") == 1
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["exit_code"] == 1 and told["complaints"][0] == told["error"] and "model.safetensors" in told["error"]
+    assert told["guarantee"] is None and told["error"] in err
+
+
+def test_another_length_of_numbers_is_no_bad_usage(copied: Path, capsys) -> None:
+    """Nobody gave inputs that are too long: the files do not fit together."""
+    place = copied / "numbers"
+    params = json.loads((place / "construction.json").read_text("utf-8"))["params"]
+    edit(place, params=params | {"length": params["length"] + 1})
+    capsys.readouterr()
+    assert run("verify", str(place), "--json") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["complaints"] and "the inputs have" not in err
+
+
+def test_numbers_of_every_length_are_not_called_tokens(copied: Path, capsys) -> None:
+    place = copied / "numbers"
+    promise = json.loads((place / "construction.json").read_text("utf-8"))["promise"]
+    edit(place, promise=promise | {"length": None})
+    capsys.readouterr()
+    assert run("verify", str(place)) == 1
+    err = capsys.readouterr().err
+    assert "promise.length is null" in err and "its promise is over tokens" not in err
+
+
+def test_wrong_labels_of_data_are_no_wrong_answers_of_the_circuit(copied: Path, capsys) -> None:
+    np.savez(copied / "d.npz", inputs=np.zeros((1, 2), dtype=int), labels=np.zeros((1, 2), dtype=int))
+    assert run("verify", str(copied / "own"), "--data", str(copied / "d.npz")) == 1
+    err = capsys.readouterr().err
+    assert "the label of the data is another than the circuit's answer there" in err and "wrong answer" not in err
+
+
+LANGUAGES = [
+    [("one", "one", ("a", "b"))],
+    [("one", "two", ("a", "b", "c")), ("two", "one", ("a",))],
+    [("one", "two", ("a",)), ("two", "two", ("b", "c")), ("two", "three", ("a",))],
+]
+
+
+@pytest.mark.parametrize("edges", LANGUAGES, ids=len)
+def test_as_many_strings_are_counted_as_there_are(edges: list) -> None:
+    """Each is spelled by one path; a letter that no edge carries counts for nothing."""
+    letters = Alphabet.of("a", "b", "c", "d")
+    walks = Walks(InputLanguage.of(letters, "one", edges, 6, "strings"))
+    follows = {(source, name): target for source, target, names in edges for name in names}
+
+    def spelled(word: tuple[str, ...]) -> bool:
+        state = "one"
+        for name in word:
+            state = follows.get((state, name), "")
+        return bool(state)
+
+    assert walks.exhaustive_count() == sum(map(spelled, product("abcd", repeat=6))) > 0
+
+
+FULL = [
+    ("inspect", "own", "--json"),
+    ("inspect", "own"),
+    ("list", "--json"),
+    ("trace", "own", "--input", "a b", "--json"),
+    ("generate", "mqar", "--prompt", "k0", "--json"),
+    ("inspect", "nowhere", "--json"),
+]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
+@pytest.mark.parametrize("line", FULL, ids=" ".join)
+def test_a_full_standard_output_is_one_sentence(line: tuple[str, ...], saved: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "constructions", *line],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=saved,
+            env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        )
+    assert done.returncode == 2
+    said = done.stderr.strip()
+    assert "\n" not in said and said.endswith(("no space left on device.", "nowhere does not exist."))
