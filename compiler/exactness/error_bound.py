@@ -64,9 +64,14 @@ def float64_bound(circuit: Circuit, domains: Domains, chunk: int) -> float | Non
 
 
 def _of_output(circuit: Circuit, errors: ErrorBound) -> float | None:
+    read = errors.atoms(circuit.output)
+    for stream in reversed(circuit.streams):  # of what meets only zeros no bound need be known
+        if stream in read:
+            read.update(*map(errors.atoms, stream.inputs))
     try:
         for stream in circuit.streams:
-            errors.add(stream)
+            if stream in read:
+                errors.add(stream)
         return float(errors.error(circuit.output).max(initial=0.0))
     except Unbounded:
         return None
@@ -128,6 +133,10 @@ class ErrorBound:
         errors, beyond = rule(self, stream)
         self.errors[stream] = np.where(errors > 0, (errors + FLUSHED) * OUTWARD, 0.0)
         self.beyond[stream] = beyond * OUTWARD
+
+    def atoms(self, stream: Stream) -> set[Stream]:
+        """What a linear map of lanes is made of."""
+        return {atom for atom, _ in port_form(stream, self._forms)}
 
     def error(self, stream: Stream) -> np.ndarray:
         """A bound on the error of a linear map of lanes: (width,)."""

@@ -237,3 +237,11 @@ def test_an_input_that_is_flushed_is_in_the_bound():
     off = abs(found.item() - value * 2.0**30)
     assert off <= compiled.error_bound_within(2.0**-120) < 2.0**-90
     assert compiled.error_bound_within(2.0**-120) >= value * 2.0**30
+
+
+def test_of_what_the_output_does_not_read_no_bound_need_be_known():
+    """A rectifier of a real number, for which Mamba-2 has no halves, meets only a row of zeros."""
+    x = numbers(Real(1, 3), "x")
+    nothing = np.array([[-1], [0]]) @ differs(x, x, 1)
+    made = compile(Circuit("dead", exceeds(nothing, numbers(Int(0, 0, 2), "zero"), 0.25), length=8), "mamba2")
+    assert made.error_bound == 0
