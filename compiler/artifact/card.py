@@ -11,6 +11,7 @@ from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
 from compiler.artifact.records import right_answers
 from compiler.digits import at_least, at_most
+from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
 from compiler.language.language_said import authors_words, language_said
 from compiler.language.markdown import code, one_line, prose
@@ -186,7 +187,8 @@ def _answers(manifest: Mapping[str, Any]) -> str:
     proved = " The manifest states the task for `construct prove DIRECTORY`, too." * ("task" in manifest)
     return (
         f"\n\nIts answers are tested against the author's function {code(answers['function'])}{says}: "
-        f"{answers['questions']:,} questions in {answers['sequences']:,} sequences (`answers.json`), which "
+        f"{counted(answers['questions'], 'question')} in {counted(answers['sequences'], 'sequence')} "
+        "(`answers.json`), which "
         f"`construct verify DIRECTORY` asks again.{proved}"
     )
 

@@ -8,8 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError, ScoreError
-from compiler.artifact.files import MANIFEST
+from compiler.artifact.files import CONFIG, MANIFEST
+from compiler.artifact.json_files import read_json
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.prompts import complaint, first_prompt
@@ -68,6 +70,7 @@ class Writer:
         self.directory, self.runtime = path_of(directory, "the directory"), runtime
         self.manifest = read_manifest(directory)
         check_files(self.directory, self.manifest)
+        check_config(read_json(self.directory / CONFIG))  # which transformers would take as it is
         if self.manifest.promise.language is None:
             raise CheckpointError(f"{directory} holds a model over numbers, and only one over tokens writes.")
         self.tokens, self._language = read_tokens(self.directory), self.manifest.promise.language

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import torch
 
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, read_json
 from compiler.artifact.manifest import (
@@ -40,12 +41,13 @@ from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key
 from compiler.disguise.noise import WHERE
 from compiler.disguise.steps import Step, Tensors
+from compiler.language.arguments import counted
 from compiler.language.markdown import prose
 
 BESIDE = (MANIFEST, CARD, ANSWERS, GRAPH)  # of the plain checkpoint, which the key keeps
 TEXTS = (CONFIG, GENERATION, CIRCUIT, *TOKENIZER_FILES)  # as they were
-_KEPT: tuple[str, ...] = ("circuit", "arch", "dtype", "promise", "format_version", "max_d_state", "n_groups", "asked")
-_KEPT += ("construction", "theorem", "params", "task")
+KEPT: tuple[str, ...] = ("circuit", "arch", "dtype", "promise", "format_version", "max_d_state", "n_groups", "asked")
+KEPT += ("construction", "theorem", "params", "task")
 _NAMELESS: dict[str, Any] = {"lanes": [], "blocks": [], "cuda_limits": [], "versions": {}, "card": ""}
 _SIZES = {"d_model": 0, "d_inner": 0, "d_state": 0, "layers": 0, "blocks": [], "parameters": None, "packaged": None}
 
@@ -132,7 +134,16 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
             if not (kept and name == CARD):
                 write_text(place / name, text)
         write_weights(tensors, place)
-        check_files(place, read_manifest(place))
+        try:
+            check_files(place, read_manifest(place))
+        except CheckpointError as reason:  # which names files of a place that is gone by then
+            raise not_plain(directory, reason, place) from reason
+
+
+def not_plain(directory: Path, reason: CheckpointError, place: Path) -> DisguiseError:
+    """What is wrong with what a key gives back, without the place where that stood for a while."""
+    told = str(reason).replace(f"{place}/", "").replace(str(place), "it")
+    return DisguiseError(f"with the key taken back {directory} is not the plain checkpoint: {told}")
 
 
 @dataclass(frozen=True)
@@ -179,7 +190,7 @@ def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
         if file_hash(directory / name) != expected:
             raise DisguiseError(f"{directory / name} is damaged: it is not the file that was written.")
     parse(DisguiseRecord, content.get("disguise"), f"{MANIFEST}: disguise")
-    entries = {name: content[name] for name in _KEPT if name in content}
+    entries = {name: content[name] for name in KEPT if name in content}
     nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
     tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}
     return parse(Manifest, nameless, MANIFEST), tensors
@@ -192,7 +203,7 @@ def noise_of(directory: Path) -> dict[str, Any] | None:
 
 def said_of_noise(noise: Mapping[str, Any]) -> str:
     """What is known of a model with noise, in words."""
-    share = "every sequence" if noise["every_sequence"] else f"{noise['sequences']:,} sequences"
+    share = "every sequence" if noise["every_sequence"] else counted(noise["sequences"], "sequence")
     lead, unproved = noise.get("lead"), noise.get("unproved")
     if lead is not None:
         proved = f"proved for every input of its promise: the right letter leads by {at_least(lead)} or more"
@@ -214,7 +225,7 @@ def as_recorded(noise: Mapping[str, Any]) -> str:
 
 def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping[str, Any] | None) -> dict[str, Any]:
     """What stands in construction.json: the promise without a name of any weight."""
-    content = {name: manifest[name] for name in _KEPT if name in manifest}
+    content = {name: manifest[name] for name in KEPT if name in manifest}
     content |= {"format": DISGUISED, "format_version": FORMAT_VERSION, "disguise": {"level": level}}
     if noise is not None:
         content["disguise"]["noise"] = dict(noise)

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from compiler.artifact.dtype import in_dtype
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, WEIGHTS
 from compiler.artifact.json_files import read_json
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import file_hash
 from compiler.disguise.basis import lane_basis
-from compiler.disguise.directory import check_disguised, read_disguised, write_plain
+from compiler.disguise.directory import check_disguised, not_plain, read_disguised, write_plain
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key, read_key
 from compiler.tracing.forward import Basis
@@ -33,9 +34,13 @@ def load_disguised(directory: str | Path, key: str | Path | Key) -> TracedModel:
     if file_hash(directory / WEIGHTS) != known.weights:
         raise DisguiseError(f"the key is that of other weights than those in {directory}.")
     with TemporaryDirectory() as place:
-        write_plain(directory, known, known.plain(tensors), Path(place) / "plain")
-        plain = load_over_tokens(Path(place) / "plain")
-        truth = plain.truth
+        out = Path(place) / "plain"
+        write_plain(directory, known, known.plain(tensors), out)
+        try:
+            plain = load_over_tokens(out)
+            truth = plain.truth
+        except CheckpointError as reason:
+            raise not_plain(directory, reason, out) from reason
     config = read_json(directory / CONFIG)
     model = TracedModel.from_language_model(config, {name: torch.from_numpy(t) for name, t in tensors.items()})
     model = in_dtype(model, plain.manifest.dtype)

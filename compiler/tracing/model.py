@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CIRCUIT
-from compiler.artifact.json_files import read_json
+from compiler.artifact.files import CIRCUIT, MANIFEST
+from compiler.artifact.json_files import read_json, same_json
 from compiler.artifact.model import Stack, stack_name
 from compiler.artifact.package import LanguageModel, language_model, with_a_block
 from compiler.compiled import Compiled
 from compiler.driver import compile
-from compiler.language.data import from_data
+from compiler.language.circuit import Circuit
+from compiler.language.data import from_data, language_to_data
 from compiler.targets import family_of
 from compiler.tracing.causal_graph import causal_graph
 from compiler.tracing.hooks import Hooks, hooks
@@ -86,8 +87,18 @@ class TracedModel(Stack):
         manifest = self.manifest
         weights = sum(p.numel() * p.element_size() for p in self.parameters())
         circuit = with_variables(from_data(read_json(self.directory / CIRCUIT), weights), self.directory)
+        self._check_promise(circuit)
         found = compile(circuit, manifest.arch, manifest.dtype, manifest.max_d_state, manifest.n_groups)
         return with_a_block(found)
+
+    def _check_promise(self, circuit: Circuit) -> None:
+        """CheckpointError where the promise is not that of the circuit: what is outside would be told of another."""
+        promise, language = self.manifest.promise, language_to_data(circuit.token_language)
+        for name in ("language", "length"):
+            if not same_json(getattr(promise, name), language[name]):
+                raise CheckpointError(
+                    f"{MANIFEST} promises another {name} than {CIRCUIT}; construct verify lists the differences."
+                )
 
 
 def _check_same(stack: Stack, packaged: LanguageModel) -> None:

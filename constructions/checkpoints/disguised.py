@@ -20,6 +20,7 @@ from compiler.artifact.manifest import file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
 from compiler.artifact.weights_file import read_tensors
 from compiler.disguise.directory import (
+    KEPT,
     TEXTS,
     as_recorded,
     noise_of,
@@ -266,4 +267,22 @@ def key_differences(directory: Path, key: Key, tensors: Tensors, built: Built) -
     ]
     if file_hash(directory / WEIGHTS) != key.weights:
         differing.append("its weights are not those of the key")
-    return differing
+    return differing or _kept_differences(directory, key, plain)
+
+
+def _kept_differences(directory: Path, key: Key, plain: Tensors) -> list[str]:
+    """Where the files that a key keeps are not those of the checkpoint that was disguised: they are none of ours, do
+    not fit to each other, or say something else than construction.json of the disguise, which has the same.
+    """
+    with TemporaryDirectory() as place:
+        try:
+            write_plain(directory, key, plain, Path(place) / "plain")
+            kept = manifest_content(Path(place) / "plain")
+        except CheckpointError as reason:
+            return [str(reason).rstrip(".")]
+    here = read_json(directory / MANIFEST)
+    return [
+        f"the {MANIFEST} that the key keeps has another {name} than the one that stands here"
+        for name in KEPT
+        if (name in kept) != (name in here) or not same_json(kept.get(name), here.get(name))
+    ]

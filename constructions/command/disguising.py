@@ -10,6 +10,7 @@ import typer
 
 from compiler.artifact.place import check_place
 from compiler.artifact.plain_files import check_replaced
+from compiler.language.arguments import counted
 from constructions.command import requests
 from constructions.command.display import console, say, working
 from constructions.command.options import Certify, Json, Seed
@@ -87,7 +88,9 @@ def disguise(
     console.print(f"level {level}{': ' if done else ''}{done}")
     for part, why in found.left_out.items():
         console.print(f"left out: {part} ({why})")
-    console.print(f"{found.logits:,} logits on {found.sequences:,} sequences: bit for bit those of {directory}")
+    console.print(
+        f"{counted(found.logits, 'logit')} on {counted(found.sequences, 'sequence')}: bit for bit those of {directory}"
+    )
     console.print(f"proved of the disguised weights: {report['proved'] or 'nothing was asked for'}")
     if found.noise is not None:
         console.print(f"all of this without noise; {said_of_noise(found.noise)}")

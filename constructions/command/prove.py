@@ -153,7 +153,8 @@ def _over_tokens(directory: Path) -> Verdict:
 def _over_numbers(directory: Path) -> Verdict:
     """The certificate's, from the tensors as they are saved, of a circuit and a promise that the construction has."""
     from compiler.artifact.artifact import Artifact
-    from compiler.artifact.compare import statement_differences
+    from compiler.artifact.compare import statement_differences, weight_differences
+    from compiler.artifact.files import WEIGHTS
     from compiler.artifact.load import load
     from constructions.checkpoints.guarantee import numbers_proof
     from constructions.checkpoints.saved import rebuild
@@ -164,6 +165,8 @@ def _over_numbers(directory: Path) -> Verdict:
         for sentence in statement_differences(directory, Artifact(built.compiled, built.model)):
             raise Violated(sentence)
         certificate, said = numbers_proof(built, stack)
+        for sentence in weight_differences(directory / WEIGHTS, built.model.tensors) if certificate is None else ():
+            raise Violated(f"{sentence} from what its circuit compiles to")
     except Violated as reason:
         certificate, said = None, f"not proved: {reason}"
     else:

@@ -75,7 +75,7 @@ def _value(text: str, decoder: Decoder, patch: str) -> Any:
     if text.lower() in _FLAGS:
         return _FLAGS[text.lower()]
     try:
-        plain = [float(number) for number in text.split(",")]
+        plain = [_number(number) for number in text.split(",")]
     except ValueError:
         if decoder.words is not None:
             return text  # the variable says which letters it holds
@@ -86,6 +86,13 @@ def _value(text: str, decoder: Decoder, patch: str) -> Any:
         ) from None
     whole = [int(number) if number.is_integer() else number for number in plain]
     return whole[0] if len(whole) == 1 else whole
+
+
+def _number(text: str) -> float:
+    """A number as it is printed; ValueError for 1_000 and for digits of other scripts, which float() takes as well."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
 
 
 def _absent(text: str, letters: Sequence[str], decoder: Decoder, patch: str) -> None:
@@ -107,6 +114,6 @@ def shown(trace: Trace) -> str:
     if trace.overwritten:
         lines.append(f"not compared: {', '.join(map(repr, trace.overwritten))}, whose lanes the patch overwrote")
     if trace.agrees:
-        lines.append(f"every {'other ' * bool(trace.overwritten)}variable and every score is the circuit's")
+        lines.append(f"every {'other ' * bool(trace.overwritten)}variable and every score is that of circuit.json")
     lines += [f"not the circuit's: {sentence}" for sentence in trace.differences]
     return "\n".join(lines)

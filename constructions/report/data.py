@@ -14,6 +14,7 @@ from compiler.compiled import Compiled
 from compiler.digits import at_least
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import FORGET, rates
+from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.tracing.decoding import Decoder
@@ -108,11 +109,12 @@ def _tested(manifest: Manifest) -> list[str]:
             return [compared]
         return [
             compared,
-            f"{_RECORDED} its author's {asked.questions:,} answers in {asked.sequences:,} sequences, all right.",
+            f"{_RECORDED} its author's {counted(asked.questions, 'answer')} in "
+            f"{counted(asked.sequences, 'sequence')}, all right.",
         ]
     right = "" if found.accuracy is None else f", {at_least(100 * found.accuracy, 6)} % of them answered right"
     return [
-        f"{_RECORDED} {found.sequences:,} sequences with {found.queries:,} questions{right}; "
+        f"{_RECORDED} {counted(found.sequences, 'sequence')} with {counted(found.queries, 'question')}{right}; "
         f"{found.exact_sequences:,} bit-exact."
     ]
 

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from compiler.artifact.answers import Answers
+from compiler.language.arguments import counted
 from compiler.language.input_language import InputLanguage
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.saved_circuit import SavedCircuit
@@ -168,7 +169,7 @@ def _of_author(answers: Answers | None, language: InputLanguage, refused: str) -
             language, f"{WHEREVER}, for the task that is stated is refused: {refused}" if refused else UNTOLD
         )
     if all(answer is not None for row in answers.sequences for answer in row.answers):
-        said = f"{answers.function} answers all {answers.questions:,} questions of answers.json"
+        said = f"{answers.function} answers all {counted(answers.questions, 'question')} of answers.json"
         return StatedInputs(language, f"everywhere, for {said}")
     rows = AuthorsAnswers(answers, language.alphabet.tokens).rows()
     return KnownInputs.of(rows, f"where {answers.function} answers, on sequences of answers.json")

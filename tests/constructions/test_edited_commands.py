@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import sealed
@@ -167,3 +168,62 @@ def test_a_full_standard_output_is_one_sentence(line: tuple[str, ...], saved: Pa
     assert done.returncode == 2
     said = done.stderr.strip()
     assert "\n" not in said and said.endswith(("no space left on device.", "nowhere does not exist."))
+
+
+def test_no_runtime_writes_with_another_config(copied: Path, capsys) -> None:
+    """A norm with another ε gives other scores; transformers would take it as it stands."""
+    path = copied / "mqar" / "config.json"
+    epsilon = json.loads(path.read_text("utf-8")) | {"layer_norm_epsilon": 1.0}
+    path.write_text(json.dumps(epsilon), "utf-8")
+    edit(copied / "mqar")
+    for runtime in ("mamba-ssm", "transformers"):
+        assert run("generate", str(copied / "mqar"), "--prompt", "k0", "--runtime", runtime) == 2
+        out, err = capsys.readouterr()
+        assert "layer_norm_epsilon" in err and not out
+    assert "from 2^-126 on, below 1" in str(check(copied / "mqar").arithmetic)
+
+
+def test_weights_that_are_no_numbers_are_named_where_nothing_else_is_proved(copied: Path, capsys) -> None:
+    weights = copied / "numbers" / "model.safetensors"
+    tensors = load_file(weights)
+    name = max(tensors)
+    tensors[name].fill_(float("nan"))
+    save_file(tensors, weights, metadata={"format": "pt"})
+    edit(copied / "numbers")
+    capsys.readouterr()
+    assert run("prove", str(copied / "numbers")) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert said == f"not proved: its weights {name} differ from what its circuit compiles to"
+
+
+@pytest.mark.parametrize("entry, other", [("length", 7), ("language", None)])
+def test_a_trace_tells_of_no_other_promise_than_the_checkpoint_s(
+    entry: str, other: int | None, copied: Path, capsys
+) -> None:
+    promise = json.loads((copied / "own" / "construction.json").read_text("utf-8"))["promise"]
+    other = promise["language"] | {"edges": promise["language"]["edges"][:0]} if other is None else other
+    edit(copied / "own", promise=promise | {entry: other})
+    assert run("trace", str(copied / "own"), "--input", "a b") == 2
+    assert f"construction.json promises another {entry} than circuit.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["1_0", "\N{ARABIC-INDIC DIGIT ONE}", "1_000.5"])
+def test_a_patch_is_a_number_as_it_is_printed(value: str, saved: Path, capsys) -> None:
+    assert run("trace", str(saved / "own"), "--input", "a b", "--patch", f"count(is_a, reset=is_b)@1={value}") == 2
+    assert "takes a number, and was given" in capsys.readouterr().err
+
+
+def test_one_of_a_kind_is_counted_as_one(tmp_path: Path, capsys) -> None:
+    place = counted(tmp_path / "c", task=lambda tokens: "0" if tokens == ["b"] else None)
+    np.savez(tmp_path / "d.npz", inputs=np.zeros((1, 1), dtype=int), labels=np.full((1, 1), -100))
+    capsys.readouterr()
+    assert run("verify", str(place), "--data", str(tmp_path / "d.npz")) == 0
+    assert "d.npz: 1 sequence of 1 token" in capsys.readouterr().out
+
+
+def test_what_differs_is_one_sentence_with_one_full_stop(copied: Path, capsys) -> None:
+    (copied / "mqar" / "circuit.json").write_text("{", "utf-8")
+    edit(copied / "mqar")
+    assert run("plot", str(copied / "mqar"), "--input", "k0", "--out", str(copied / "p.svg")) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert ".. " not in said and said.endswith("lists the differences.")

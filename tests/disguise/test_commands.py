@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -94,6 +95,50 @@ def test_the_same_seed_gives_the_same_bytes(place, tmp_path):
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == first.read_bytes()
     assert (tmp_path / "again.key.json").read_bytes() == key(place, "mamba").read_bytes()
     assert (tmp_path / "third" / "model.safetensors").read_bytes() != first.read_bytes()
+
+
+@pytest.fixture
+def edited_key(place, tmp_path):
+    """Writes a key whose kept construction.json says something else, sealed anew or not, or that keeps more files."""
+
+    def written(what: str) -> Path:
+        said = json.loads(key(place, "mamba").read_text("utf-8"))
+        if what == "file":
+            said["files"]["../../evil.txt"] = "evil"
+        else:
+            kept = json.loads(said["files"]["construction.json"])
+            kept["promise"]["length"] += 1
+            if what == "sealed":
+                del kept["sha256"]
+                kept["sha256"] = text_hash(canonical_json(kept))
+            said["files"]["construction.json"] = canonical_json(kept)
+        path = tmp_path / f"{what}.json"
+        path.write_text(json.dumps(said))
+        return path
+
+    return written
+
+
+@pytest.mark.parametrize("what", ["file", "changed", "sealed"])
+def test_a_key_that_keeps_other_files_is_no_key(what, place, edited_key, tmp_path, capsys):
+    """Every command says so, and none names a file that is gone by then."""
+    other, wrong = place / "mamba-other", edited_key(what)
+    said = {
+        "file": "the key has a file '../../evil.txt'",
+        "changed": "is not the plain checkpoint: construction.json was altered",
+        "sealed": "the construction.json that the key keeps has another promise than the one that stands here",
+    }[what]
+    assert run("verify", other, "--key", wrong, "--samples", 2) == 1
+    told = capsys.readouterr().err
+    assert said in " ".join(told.split()) and "partial" not in told and "/plain" not in told
+    with pytest.raises(ValueError, match=re.escape(said)):
+        run("score", other, "--key", wrong, "--method", "random")
+    for line in (("undisguise", other, "--out", tmp_path / "out"), ("trace", other, "--input", "k0")):
+        if what != "sealed" or line[0] == "trace":
+            with pytest.raises(CheckpointError) as refused:
+                run(*line, "--key", wrong)
+            assert "partial" not in str(refused.value) and "/plain" not in str(refused.value)
+    assert not (tmp_path / "evil.txt").exists()
 
 
 def test_force_is_not_named_where_it_replaces_nothing(place, tmp_path):

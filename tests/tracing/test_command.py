@@ -23,7 +23,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_trace_as_a_table_and_as_json(directory: str, capsys) -> None:
     assert run("trace", directory, "--input", "( [ ]") == 0
     told = capsys.readouterr().out
-    assert "level" in told and "every variable and every score is the circuit's" in told
+    assert "level" in told and "every variable and every score is that of circuit.json" in told
     assert run("trace", directory, "--input", "( [ ]", "--patch", "stack@1=(", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["variables"]["stack"] == {"values": ["(", "(", "("], "raw": [[1, 0], [1, 0], [1, 0]]}
@@ -124,7 +124,7 @@ def test_what_a_patch_overwrote_is_named_and_not_said_to_be_the_circuits(tmp_pat
     shown = dict(zip(table[0].split(), table[1].split()[1:], strict=True))
     assert shown["first"] == "2"  # in the circuit it is 1
     assert left_out.startswith("not compared: ") and "'first'" in left_out and "'whole'" not in left_out
-    assert compared == "every other variable and every score is the circuit's"
+    assert compared == "every other variable and every score is that of circuit.json"
 
 
 def test_the_graph_is_one_of_networkx(directory: str, capsys) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from compiler.artifact.answers import Answers
+from compiler.language.arguments import counted
 from verify.checker.tasks.names import Stated
 from verify.checker.tasks.task import Task as Rule
 from verify.tasks.task import IGNORED, Batch, Task, by_length
@@ -40,9 +41,9 @@ class AuthorsAnswers(Task):
         self.most_random = len(self._rows)
 
     def describe(self) -> str:
-        said = f"the answers of {self.answers.function} to {self.answers.questions:,} questions (answers.json)"
+        said = f"the answers of {self.answers.function} to {counted(self.answers.questions, 'question')} (answers.json)"
         if self.outside:
-            said += f", {self.outside:,} of its {len(self._rows):,} sequences outside of the promise"
+            said += f", {self.outside:,} of its {counted(len(self._rows), 'sequence')} outside of the promise"
         if not self.others:
             return said
         other = "another task than the one of construction.json"

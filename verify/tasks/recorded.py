@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from compiler.language.arguments import counted
 from compiler.language.input_language import InputLanguage
 from verify.arrays import read_arrays
 from verify.tasks.task import IGNORED, Batch, Task
@@ -80,4 +81,4 @@ class Recorded(Task):
 
     def describe(self) -> str:
         outside = f", {self.outside} of them outside of the promise" if self.outside else ""
-        return f"{self.path.name}: {len(self.inputs)} sequences of {self.length} tokens{outside}"
+        return f"{self.path.name}: {counted(len(self.inputs), 'sequence')} of {counted(self.length, 'token')}{outside}"
