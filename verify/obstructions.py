@@ -39,6 +39,7 @@ from verify.arguments import at_least
 STATES_OF_A_CHANNEL = 4
 LOST = "not legible in the text that we read"  # what paper D says of D: its formulas are lost
 STATED, OURS = "the paper's bound is ", "the paper's bound, with our constants, is "
+ALONE = "our bound is "  # of what no paper states
 LOST_BEFORE = "poly-logarithmic, without constants"  # what earlier versions wrote into checkpoints for it
 BILINEAR, FIXED = "with a bilinear read-out", "with fixed filters"
 ROOM = 1e-9  # below a whole number it is the number itself
@@ -213,20 +214,22 @@ def least_channels(found: list[Obstruction], given: bool = False) -> int:
     return max((one.channels for one in found if given or not one.given), default=0)
 
 
-def summary(found: list[Obstruction], channels: int, ours: str = "") -> str:
-    """One sentence: any exact solution needs D ≥ …, one with …; built …; the paper's bound ….
+def summary(found: list[Obstruction], channels: int, ours: str = "", whose: str = OURS) -> str:
+    """One sentence: any exact solution needs D ≥ …, one with …; built …; the paper's bound …, or ours.
 
-    ours: the sizes of a bound whose order is the paper's and whose constants are ours; "" where it is not legible.
+    ours: the sizes of a bound whose constants are ours; "" where the paper's is not legible. whose: OURS, where the
+    order is the paper's, or ALONE.
     """
     needed = least_channels(found)
     more = [f", one {one.given} D ≥ {one.channels}" for one in found if one.given and one.channels > needed]
-    stated = f"{OURS}{ours}" if ours else f"{STATED}{LOST}"
+    stated = f"{whose}{ours}" if ours else f"{STATED}{LOST}"
     return f"any exact solution needs D ≥ {needed}{''.join(more)}; built {channels}; {stated}"
 
 
-def as_before(sentence: str) -> str:
+def as_before(sentence: str) -> set[str]:
     """The sentence of `summary` as earlier versions wrote it into checkpoints."""
-    return sentence.replace(OURS, STATED).replace(LOST, LOST_BEFORE)
+    orders = sentence.replace(ALONE, OURS)
+    return {orders, orders.replace(OURS, STATED).replace(LOST, LOST_BEFORE)}
 
 
 def crossing(power: float, constant: float = 1.0, vocab: int = 2, blocks: int = 2, precision: int = 32) -> float:

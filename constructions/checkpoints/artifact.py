@@ -31,6 +31,7 @@ from constructions.checkpoints.judged import judged, right_of
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
 from constructions.construction import CircuitFamily
+from constructions.papers import is_ours
 from verify import obstructions
 from verify.check import CheckedForm, Verification, check, check_forms
 from verify.generation import check_generation
@@ -217,7 +218,7 @@ def report(
             "bound_source": construction.bound_source(),
             "state": state_numbers(built),
             "obstructions": [str(one) for one in needs],
-            "needed": obstructions.summary(needs, has.channels, _stated_bound(construction)) if needs else "",
+            "needed": obstructions.summary(needs, has.channels, *_stated_bound(construction)) if needs else "",
             "guarantee": {
                 "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
                 "answers": right_of(construction, proof, results, bare_results or {}),
@@ -265,9 +266,10 @@ def capacity(compiled: Compiled) -> obstructions.Capacity:
     return obstructions.Capacity(channels, len(blocks), numbers, columns + held, shared, columns)
 
 
-def _stated_bound(construction: CircuitFamily) -> str:
-    """The sizes of `bound` in words: where `obstructions` are known, the papers have orders alone."""
-    return ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items())
+def _stated_bound(construction: CircuitFamily) -> tuple[str, str]:
+    """The sizes of `bound` in words, and whose: where `obstructions` are known, the papers have orders at most."""
+    sizes = ", ".join(f"{name} ≤ {most:,}" for name, most in construction.bound().items())
+    return sizes, obstructions.ALONE if is_ours(construction.bound_source()) else obstructions.OURS
 
 
 def _domain(built: Built) -> str:

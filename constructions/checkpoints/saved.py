@@ -296,7 +296,7 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
             ]  # the second: of an earlier version, which said so of no tests as well
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
-        elif manifest.needed == as_before(told.get("needed", "")) and "needed" in told:
+        elif manifest.needed in as_before(told.get("needed", "")) and "needed" in told:
             told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))

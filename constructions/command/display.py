@@ -22,6 +22,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.language.markdown import one_line, printable
 from constructions.command.stdout import stdout_lent
+from constructions.papers import is_ours
 from verify.check import Verification
 from verify.samples import BUDGET
 
@@ -199,7 +200,7 @@ def _sizes_table(report: dict) -> Table:
 
 def _whose(source: str) -> str:
     """The head of the bounds: the theorem's own numbers, its order with constants of ours, or ours altogether."""
-    if source.startswith(("none stated", "ours")):
+    if is_ours(source):
         return "our bound"
     return "bound, our constants" if re.search(r"\bours\b", source) else "theorem's bound"
 

@@ -157,6 +157,9 @@ class Copy(WithMemory, Construction):
         return by_hand(self.n, self.vocab, self.longest()) if self.form == "string" else {}
 
     def bound_source(self) -> str:
+        """The theorem's N counts the whole sequence, of which a delay keeps the last n places alone."""
+        if self.form == "delay":
+            return f"none stated: ours, a column for each of the last {self.n} places, with {self.vocab} numbers"
         return with_our_constant(self.theorem, f"of {self.n} places, with {self.vocab} numbers")
 
     def bound(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A dynamic program of one's own as a construction: the same command, verification and card as those of the paper."""
+"""A dynamic program of one's own as a construction: the same command, verification and card as ours."""
 
 from __future__ import annotations
 

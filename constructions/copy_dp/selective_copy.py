@@ -4,7 +4,8 @@ Statement. After Theorem 2: COPY with pos(i) the place of the i-th token that is
 between.
 
 Our choice. The place is a count of what is kept, so the state has a column for each token that is kept and none for
-noise.
+noise. That size is ours: Theorem 2 has O(N) for a sequence of N tokens, noise among them, and the size of paper D's
+Theorem D.2 is lost.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ class SelectiveCopy(ChainConstruction, WithMemory):
     theorem: ClassVar[str] = AFTER_COPY
     on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.2"
     group: ClassVar[str] = ""
-    a_column_each: ClassVar[str] = "token that is kept"
 
     n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 16, default=4)
@@ -62,6 +62,9 @@ class SelectiveCopy(ChainConstruction, WithMemory):
 
     def table(self) -> int:
         return self.n
+
+    def bound_source(self) -> str:
+        return "none stated: ours, a column of the state for each token that is kept"
 
     def longest(self) -> int:
         return self.length + 1 + self.n + 1

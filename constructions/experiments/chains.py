@@ -1,4 +1,4 @@
-"""Paper B's programs: every chain that a model writes, at full size and at sizes where every prompt can be tried."""
+"""Programs after paper B: every chain that a model writes, at full size and where every prompt can be tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from constructions.copy_dp.words import EditDistance, LongestCommonSubsequence
 
 
 def chains() -> Iterator[Construction]:
-    """Paper B at full size: random prompts, each chain forced token by token."""
+    """Full size: random prompts, each chain forced token by token."""
     return _for_every_mixer(
         Copy(n=64, vocab=16),
         SelectiveCopy(n=16, vocab=16, length=256),
@@ -38,7 +38,7 @@ def chains() -> Iterator[Construction]:
 
 
 def every_chain() -> Iterator[Construction]:
-    """Paper B at small sizes: every prompt."""
+    """Small sizes: every prompt."""
     return _for_every_mixer(
         Copy(n=8, vocab=2),
         SelectiveCopy(n=2, vocab=2, length=6),

@@ -1,4 +1,4 @@
-"""Markdown pages of kept rows: paper B's programs, and the experiments of papers A and C."""
+"""Markdown pages of kept rows: the programs after paper B, and the experiments of papers A and C."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ answer every question of the promised inputs, where all counts that is carried f
 convolutions too (for induction heads and KEEP n-th log2 of the exact number of states, rounded up).
 *trained*: the best of the seeds on 1,000 fresh sequences; what was trained stands at the end, with its budget.
 
-[Paper B's programs](chains.md) have a page of their own. So have [statements that do not stand as they are](truths.md).
+[The programs after paper B](chains.md) have a page of their own. So have [statements that do not stand as they
+are](truths.md).
 """
 
-_PROGRAMS = """# Every program of paper B: what was run
+_PROGRAMS = """# The programs built after paper B: what was run
 
 Written by `construct reproduce` from `{source}`; it is not edited by hand. `--keep {source}` runs only what is not
 there yet, `--only "edit-distance mamba2"` only some models, `--page` writes this page. Without the file all runs again.

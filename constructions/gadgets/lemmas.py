@@ -1,5 +1,5 @@
-"""Lemmas 1–5 of paper B, each a word of the language on one or two blocks: exact on integers, within a proved bound on
-reals.
+"""Lemmas 1–5 of paper B, each a word of the language, on none to three blocks: exact on integers, within a proved bound
+on reals.
 
 Lemma 1: the product (`a * b`, and the paper's own by four values of silu); Lemma 2: a two-layer network with relu;
 Lemma 3: a linear map; Lemma 4: select by the sign of t, |t| ≥ α; Lemma 5: [a > b], [a < b], [a ≠ b], |a − b| ≥ α or a =

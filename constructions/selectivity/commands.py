@@ -140,7 +140,7 @@ def time_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Proposition 1 with the position as an input: absolute time in one block."""
+    """Absolute time where the position is an input, which Proposition 1 does without: one block."""
     with working("start PyTorch", quiet=as_json):
         from constructions.selectivity.with_position import AbsoluteTimePosition
 

@@ -1,4 +1,5 @@
-"""KEEP n-th and absolute time on input with a positional encoding, as Corollary 2 of paper A states it: one block.
+"""KEEP n-th on input with a positional encoding, as Corollary 2 of paper A states it, and a clock on the same input:
+one block. Proposition 1 of the paper is about a clock without the position: `absolute-time`.
 
 The inputs are the one-hot of the token and the position t. Stock language models over tokens have no positional input,
 so what is saved is a model over numbers; `keep-nth` and `absolute-time` count the position themselves and are language
@@ -119,7 +120,7 @@ class AbsoluteTimePosition(_WithPosition):
     """The position as a choice of 1 … H, "H or later" from H on."""
 
     name: ClassVar[str] = "absolute-time-position"
-    theorem: ClassVar[str] = f"{SELECTIVITY}, Proposition 1"
+    theorem: ClassVar[str] = f"{SELECTIVITY}, beside Proposition 1, with the position as an input"
 
     horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
 

@@ -38,7 +38,6 @@ STATED = [
 ]
 ORDERS = [  # paper B has no constants
     (Copy(), "Theorem 2, size O(N) for"),
-    (SelectiveCopy(), "after Theorem 2, size O(N) for"),
     (Phonebook(), "after Theorem 2, size O(N) for"),
     (EditDistance(), "Theorem 3, size O(T) for"),
     (Viterbi(), "Theorem 3, size O(T) for"),
@@ -49,6 +48,8 @@ ORDERS = [  # paper B has no constants
     (Fibonacci(), "Theorem 4, size O(m);"),
 ]
 OURS = [
+    Copy(form="delay"),
+    SelectiveCopy(),
     MQAR(arch="mamba2"),
     MQAR(guarantee="random", arch="mamba2"),
     MQAR(write="first"),
@@ -76,6 +77,12 @@ def test_what_is_built_after_a_theorem_is_printed_so():
     assert [name for name, theorem in named.items() if not re.search(r", after (Theorem|Lemma) \d", theorem)] == []
 
 
+def test_a_clock_that_reads_the_position_is_not_the_propositions():
+    """Paper A's Proposition 1 removes the position from the input."""
+    assert AbsoluteTime.theorem.endswith(", Proposition 1")
+    assert ", beside Proposition 1, " in AbsoluteTimePosition.theorem
+
+
 @pytest.mark.parametrize("construction, where", STATED)
 def test_a_theorems_bound_names_it(construction, where: str) -> None:
     assert construction.bound_source().startswith(where)
@@ -93,6 +100,9 @@ def test_an_order_with_constants_of_ours_says_so(construction, where: str) -> No
 def test_ours_are_called_ours(construction) -> None:
     told = construction.bound_source()
     assert told.startswith("none stated: ours, ") and "Theorem" not in told
+    report = artifact.report(build(construction), {}, None)
+    assert display._sizes_table(report).columns[1].header == "our bound"
+    assert "the paper's bound" not in report["needed"]
 
 
 @pytest.mark.parametrize("vocab", [1, 2, 5, 16])

@@ -358,6 +358,10 @@ def test_titles_of_our_pages_are_those_of_the_pages() -> None:
         assert outputs.MARKDOWN.is_ours(head.encode())
 
 
+def test_a_page_of_an_earlier_version_is_ours_under_its_old_title() -> None:
+    assert outputs.MARKDOWN.is_ours(b"# Every program of paper B: what was run\n")
+
+
 def test_a_csv_of_anybody_is_replaced_with_force_only(refused, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
     (tmp_path / "mine.txt").write_text("precious")

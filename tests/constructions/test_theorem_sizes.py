@@ -1,4 +1,4 @@
-"""Sizes of the built modules against the explicit bounds of paper B, and where they fail on real Mamba."""
+"""Sizes of the built modules against paper B's orders, with constants of ours, and where they fail on real Mamba."""
 
 from __future__ import annotations
 

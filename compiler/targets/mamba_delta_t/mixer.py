@@ -4,7 +4,8 @@
 
     h_t = exp(Λ ⊙ (1 ⊗ Δ_t)) ⊙ h_{t−1} + x̂_t ⊗ B_t,   y_t = h_t C_t + D ⊙ x̂_t.
 
-The paper prints no D and no gate; both are those of Mamba. No library ships this mixer.
+The paper prints no D. Its gate is that of (14g), which the proof of Lemma 3 does not use and Appendix D.4 disables. D
+is that of `mamba_ssm`. No library ships this mixer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dynamic programs whose table the model writes itself, token by token (paper B)."""
+"""Dynamic programs whose table the model writes itself, token by token (after paper B)."""
 
 from __future__ import annotations
 
