@@ -178,7 +178,7 @@ def test_a_norm_of_zeros_needs_an_epsilon_that_no_backend_reads_as_0(tmp_path, t
         model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
         assert bool(model(torch.tensor([[0, 3, 0]])).logits.isfinite().all()) == exact
         assert (check(directory).weights is None) == exact
-    with pytest.raises(Rejected, match=r"rms_norm_eps = 5\.87.*e-39, expected a number from 2\^-126 to 1"):
+    with pytest.raises(Rejected, match=r"rms_norm_eps = 5\.87.*e-39, expected a number from 2\^-126 on, below 1"):
         check_config(config | {"rms_norm_eps": 2.0**-127}, "float32")
 
 
