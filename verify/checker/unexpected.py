@@ -13,9 +13,13 @@ UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErro
 CIRCUIT = "an entry of circuit.json"
 
 
+class Unexpected(Rejected):
+    """What the checker met is no rule of its own: nothing is proved, and of the file nothing is known."""
+
+
 @contextmanager
 def unexpected_told(what: str) -> Iterator[None]:
-    """Rejected, with the place, where something else is raised that says of no file what is wrong with it.
+    """Unexpected, with the place, where something else is raised that says of no file what is wrong with it.
 
     what: of which something may be wrong.
     """
@@ -30,4 +34,4 @@ def unexpected_told(what: str) -> Iterator[None]:
             told = f"a bound is beyond what float64 holds: {reason}, {at}"
         else:
             told = f"{what} is not of its kind, or the checker is at fault: {reason!r:.200}, {at}"
-        raise Rejected(told) from reason
+        raise Unexpected(told) from reason

@@ -31,7 +31,7 @@ from verify.checker.tasks.task_matches import MATCHES, Matching
 from verify.checker.tasks.task_recall import prove_recall
 from verify.checker.tasks.task_steps import prove_clock, prove_count, prove_keep
 from verify.checker.tasks.witness import NeverAsked, Question, Search, begun, check_asked
-from verify.checker.unexpected import CIRCUIT, unexpected_told
+from verify.checker.unexpected import CIRCUIT, Unexpected, unexpected_told
 from verify.checker.values.language import Language
 from verify.checker.values.values import World
 from verify.checker.values.windows import TooLarge
@@ -390,7 +390,8 @@ def prove_task(language: Language, circuit: dict, claim: object) -> Answers:
             check_asked(search, asked, stated.task.answers)
             return Answers(None, margin, says)
     except Rejected as reason:
-        return Answers(str(reason), None, says, not fits or isinstance(reason, NeverAsked))
+        unfit = not fits and not isinstance(reason, Unexpected)
+        return Answers(str(reason), None, says, unfit or isinstance(reason, NeverAsked))
 
 
 def _letters(circuit: dict, language: Language) -> list[str]:
