@@ -131,7 +131,8 @@ class ErrorBound:
         if rule is None:
             raise Unbounded(stream.label)
         errors, beyond = rule(self, stream)
-        self.errors[stream] = np.where(errors > 0, (errors + FLUSHED) * OUTWARD, 0.0)
+        off = (errors > 0) | (self.domains.of(stream).units == 0)
+        self.errors[stream] = np.where(off, (errors + FLUSHED) * OUTWARD, 0.0)
         self.beyond[stream] = beyond * OUTWARD
 
     def atoms(self, stream: Stream) -> set[Stream]:

@@ -70,6 +70,11 @@ class Sampled:
             values[exact] = interpret(self.circuit, *picked(self.circuit, inputs, exact))[output].astype(np.float64)
         return values
 
+    def exactly(self, inputs: Inputs, sequence: int) -> np.ndarray:
+        """The output on one sequence, (time, width), by exact numbers."""
+        alone = picked(self.circuit, inputs, np.array([sequence]))
+        return interpret(self.circuit, *alone)[self.circuit.output][0].astype(np.float64)
+
     def outside(self, held: Held) -> tuple[Stream, str] | None:
         """The first stream that leaves its domain, and how; None where all keep to theirs."""
         values = [held.values[s].astype(np.float64, copy=False) for s in self.streams]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from compiler.exactness.levels import CONSTANT, OFF
@@ -26,6 +28,13 @@ class SiluProduct(Gadget):
         if fitter.facts.format is not FLOAT32:
             raise NotImplementedError(
                 f"its error is proved in float32 only, and the dtype is {fitter.facts.format.name}; write a * b"
+            )
+        scale = operation_of(stream, ops.SiluProduct).scale
+        reach = sum((fitter.facts.domains.of(s).bound for s in inputs), Fraction(0))
+        if 2 * scale * max(reach, scale) > FLOAT32.largest:  # four terms of λ·reach/2, and the weight λ²/2
+            raise NotImplementedError(
+                f"its four terms can reach {2 * float(scale * reach):g} before they cancel, and float32 ends at "
+                f"{FLOAT32.largest:g}; take a smaller scale, or write a * b"
             )
         return super().fit(stream, inputs, fitter)
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from compiler.analysis.domains import Domains
 from compiler.analysis.least_size import least_size
+from compiler.language.operations.exact import number_text
 from compiler.language.stream import Stream
 from compiler.lattice.domain import power_of_two
 
@@ -65,14 +66,15 @@ def need_gap(domains: Domains, stream: Stream) -> Fraction:
     gap = least_size(domains, stream)
     if not gap:
         raise NotImplementedError(
-            f"it compares real numbers: {_held(domains, stream)}, and may come as near to 0 as it likes; declare "
-            "that it does not, as numbers(Real(-1, 1, gap=1/64)), or take exceeds(a, b, gap), which is no flag"
+            f"it compares real numbers: {_held(domains, stream)}, and nothing shows how near to 0 it may come; declare "
+            "that an input keeps away, as numbers(Real(-1, 1, gap=1/64)), or take exceeds(a, b, gap), which is no flag"
         )
     within = 1 / power_of_two(1 / gap)
     if domains.of(stream).bound / within > _WIDEST:
         raise NotImplementedError(
-            f"it compares real numbers: {_held(domains, stream)}, more than {_WIDEST} times its gap of {within}; "
-            f"in float32 a gap of {power_of_two(domains.of(stream).bound / _WIDEST)} works"
+            f"it compares real numbers: {_held(domains, stream)}, more than {_WIDEST} times its gap of "
+            f"{number_text(within)}; in float32 what is compared needs a gap of "
+            f"{number_text(power_of_two(domains.of(stream).bound / _WIDEST))}"
         )
     return within
 
@@ -80,4 +82,4 @@ def need_gap(domains: Domains, stream: Stream) -> Fraction:
 def _held(domains: Domains, stream: Stream) -> str:
     domain = domains.of(stream)
     grid = f"in steps of {domain.step}" if domain.step else "on no lattice"
-    return f"{stream.label} can hold {domain.lo}…{domain.hi} {grid}"
+    return f"{stream.label} can hold {number_text(domain.lo)}…{number_text(domain.hi)} {grid}"

@@ -302,3 +302,24 @@ def test_a_planted_error_is_found_beside_what_cancels(monkeypatch: pytest.Monkey
     monkeypatch.setattr(RunningSum, "written", _more_of(RunningSum.written, 2.0**-20))
     with pytest.raises(Miscompiled):
         compiler.compile(circuit)
+
+
+LOST = {  # float64 gives the other answer
+    "a number beside 2^40": lambda y: ((y + 2**40) - 2**40 > 0, Real(0, 1, gap=2.0**-14)),
+    "a number beside 2^54": lambda y: (select(y + 1 > y, 3, 4), Real(0, 2.0**54)),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_float64_loses_of_the_circuit_is_no_mistake(name: str):
+    write = LOST[name]
+    kind = write(numbers(Real(), "y"))[1]
+    stream = write(numbers(kind, "y"))[0]
+    compiler.compile(Circuit("lost", stream, length=4))
+
+
+def test_a_planted_error_is_found_where_float64_loses(monkeypatch: pytest.MonkeyPatch):
+    y = numbers(Real(0, 1, gap=2.0**-14), "y")
+    monkeypatch.setattr(RunningSum, "written", _more_of(RunningSum.written, 1))
+    with pytest.raises(Miscompiled):
+        compiler.compile(Circuit("lost", ((y + 2**40) - 2**40 > 0).cumsum(), length=4))

@@ -143,3 +143,18 @@ def test_a_product_by_0_that_is_curved_keeps_its_bound_behind_others():
     nothing = silu_product(a, (a - 6).relu(), 8)
     for after in (nothing.cumsum(), fading_sum(nothing, 0.5), nothing * a, silu_product(nothing, a, 8)):
         assert compile(Circuit("behind", after, length=4)).error_bound > 0
+
+
+@pytest.mark.parametrize(("most", "scale"), [(2.0**90, 2**60), (2.0**126, 128), (1.0, 2**64)])
+def test_terms_beyond_float32_are_refused(most: float, scale: int):
+    """λ²/2 · silu(s/λ) was infinite, and so was its counterpart: the model gave NaN within a finite bound."""
+    x, y = numbers(Real(0, most), "x"), numbers(Real(0, 2.0**-10), "y")
+    with pytest.raises(CompileError, match="before they cancel, and float32 ends at|weight"):
+        compile(Circuit("far", silu_product(x, y, scale), length=1))
+
+
+def test_terms_just_within_float32_are_finite():
+    x, y = numbers(Real(0, 2.0**64), "x"), numbers(Real(0, 1), "y")
+    made = compile(Circuit("near", silu_product(x, y, 2**60), length=1))
+    out = numeric_stack(made).run({x: np.full((1, 1, 1), 2.0**64), y: np.ones((1, 1, 1))})
+    assert np.isfinite(out).all() and abs(out[0, 0, 0] - 2.0**64) <= made.error_bound

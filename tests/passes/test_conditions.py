@@ -110,7 +110,7 @@ UNFIT = {
     "or": (ops.Or(), (m, f), "0 or 1"),
     "not": (ops.Not(), (n,), "0 or 1"),
     "select": (ops.Select(), (m, n, n), "0 or 1"),
-    "compare": (ops.Compare(">"), (r, n), "as near to 0 as it likes"),
+    "compare": (ops.Compare(">"), (r, n), "nothing shows how near to 0 it may come"),
     "same symbol": (ops.SameSymbol(), (many, one), "one-hot"),
     "lookup": (ops.Lookup((1, 2)), (r,), "an integer"),
     "one_hot": (ops.OneHotOf(3), (n / 4,), "an integer"),

@@ -78,9 +78,9 @@ def test_multiples_delays_and_rectifiers_keep_the_gap() -> None:
 @pytest.mark.parametrize(
     ("compared", "options", "reason"),
     [
-        (numbers(Real(-1, 1), "x") > 0, {}, "declare that it does not, as numbers"),
-        (T > N / 2, {}, "may come as near to 0 as it likes"),
-        (numbers(Real(-1, 1, gap=2.0**-30), "x") > 0, {}, "a gap of 1/65536 works"),
+        (numbers(Real(-1, 1), "x") > 0, {}, "declare that an input keeps away, as numbers"),
+        (T > N / 2, {}, "nothing shows how near to 0 it may come"),
+        (numbers(Real(-1, 1, gap=2.0**-30), "x") > 0, {}, "what is compared needs a gap of 1/65536"),
         (T > 0, {"dtype": "bfloat16"}, "no bound is known on how far bfloat16 is"),
         (T > 0, {"target": "mamba2"}, "lowered for mamba only"),
     ],

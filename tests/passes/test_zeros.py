@@ -94,3 +94,18 @@ def test_a_comparison_that_no_bound_decides_is_refused():
 def test_a_sum_with_a_real_number_is_no_integer_even_where_that_is_0():
     with pytest.raises(CompileError, match="step 0"):
         compile(_circuit((N + NOTHING).retyped(Int(0, 3)).lookup([5, 9, 1, 7])))
+
+
+def test_a_number_too_small_for_float64_is_not_0():
+    """Bounds of x^2048 were 0, as 2^-2048 is in float64; so x^2048 > 0 was never on, and called exact."""
+    half = numbers(Real(0.25, 0.5, 100), "half")
+    with pytest.raises(CompileError, match="it compares real numbers"):
+        compile(Circuit("small", (half**2048 > 0)[0], length=16))
+    one = numbers(Real(0, 0.5), "one")
+    made = compile(Circuit("small", one**2048, length=1))
+    assert 0 < made.error_bound < 1e-37
+    scaled = numbers(Real(1, 1, 100), "scaled")
+    for factor in (2.0**-300,) * 4 + (2.0**300,) * 4:
+        scaled = scaled * factor
+    with pytest.raises(CompileError, match="could exceed 2\\^256"):
+        compile(Circuit("scaled", scaled[0], length=16))

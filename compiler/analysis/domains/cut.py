@@ -34,11 +34,22 @@ def cut_to_type(domain: Domain, stream: Stream, max_length: int) -> Domain:
     elif isinstance(type, Int):
         low = low if type.lo is None else np.maximum(low, down(Fraction(min(type.lo, 0))))
         high = high if type.hi is None else np.minimum(high, up(Fraction(max(type.hi, 0))))
+    if not domain.units.all():
+        low, high = _real_ends(low, high, domain.units)
     bounds = np.maximum(np.abs(low), np.abs(high))
     units = np.where((bounds == 0) & (domain.units > 0), np.inf, domain.units)
     if not bounds.max(initial=0) <= _RANGE:
         raise CompileError([(stream, "its values could exceed 2^256, and no float sums such numbers exactly")])
     if (units[units > 0] < 1 / _RANGE).any():
         raise CompileError([(stream, "its values are finer than 2^−256, and no float sums such numbers exactly")])
-    totals = np.minimum(domain.totals, times(bounds, Fraction(max_length)))
-    return Domain(units, low, high, min(l1, summed(bounds)), totals)
+    totals, l1 = np.minimum(domain.totals, times(bounds, Fraction(max_length))), min(l1, summed(bounds))
+    if (real := (units == 0) & (bounds > 0)).any():
+        totals, l1 = np.where(real, np.maximum(totals, 1 / _RANGE), totals), max(l1, 1 / ops.RANGE)
+    return Domain(units, low, high, l1, totals)
+
+
+def _real_ends(low: np.ndarray, high: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of real lanes that are nearer to 0 than 2^−256, outward to that or to 0: no product of three underflows."""
+    least, real = 1 / _RANGE, units == 0
+    low = np.where(real & (np.abs(low) < least), np.where(low < 0, -least, 0.0), low)
+    return low, np.where(real & (np.abs(high) < least), np.where(high > 0, least, 0.0), high)

@@ -81,6 +81,8 @@ def _is_another(text: str, value: Fraction) -> bool:
 def _unheld(value: Fraction) -> str:
     if value.denominator & (value.denominator - 1):
         return "is no dyadic rational, so no float holds it exactly; use k/2^n"
+    if (value.numerator // (value.numerator & -value.numerator)).bit_length() <= 53:
+        return "is outside the range of float64, so none holds it exactly; use k/2^n with n of at most 1074"
     return "has more than 53 bits, so no float64 holds it exactly; use k/2^n with k of at most 53 bits"
 
 
