@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from conformance.cases.forms import forms_of
 from conformance.kernel import STATE_OUT
 from conformance.loader import Case
 
@@ -36,6 +37,12 @@ _ASKED |= {
 }
 
 
+_FORMS = {
+    "axis of one group": "an axis of one group",
+    "shared": "operands that all rows share",
+    "numbers": "numbers of documents that fall",
+    "steps below 0": "steps below 0",
+}
 OF_ARGUMENTS = {name: words for name, words in (_GIVEN | _ASKED).items() if name not in ("cuts", "views")}
 OF_ARGUMENTS |= {"cu_seqlens": "documents", **dict.fromkeys(STATE_OUT, "last state")}
 """What a case with this argument has, in the words of `features`."""
@@ -55,6 +62,7 @@ def features(case: Case) -> dict[str, Any]:
     found: dict[str, Any] = {_GIVEN[name]: True for name in case.inputs if name in _GIVEN}
     found |= {words: True for name, words in _ASKED.items() if case.options.get(name)}
     found |= dict(zip(_AXES[case.op], operand.shape, strict=True))
+    found |= {_FORMS[name]: True for name, _ in forms_of(case)}
     found["dtype"] = str(operand.dtype).removeprefix("torch.")
     if {"last_state", "document_states"} & case.expected.keys():
         found["last state"] = True

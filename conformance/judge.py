@@ -18,6 +18,7 @@ from conformance.cases.crossed import LENGTHS, STEPS, factors_of, firsts, option
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import plain, usual
+from conformance.cases.forms import forms_of
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, likely
 from conformance.entries import described
@@ -54,7 +55,7 @@ def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     for op in kernel.operations():
         of_op = [each for each in found if each.case.op == op]
         lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
-        lacking |= {("start", "pieces")} if kernel.is_step else set()
+        lacking |= refused_forms(of_op) | ({("start", "pieces")} if kernel.is_step else set())
         lengths = STEPS if kernel.is_step else LENGTHS
         for crossing in CROSSINGS:
             for case in crossing(op, lacking, lengths):
@@ -80,6 +81,13 @@ def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[t
 
 
 _RAN = ("passed", "failed")
+
+
+def refused_forms(found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
+    """Forms of operands that cases have, none of which could be run: a kernel says that it does not take them."""
+    forms = [(forms_of(each.case), each.finding.status in _RAN) for each in found]
+    ran = {form for having, runs in forms if runs for form in having}
+    return frozenset(form for having, _ in forms for form in having if form not in ran)
 
 
 def _runs(kernel: Kernel) -> Runs:

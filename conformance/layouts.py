@@ -26,6 +26,7 @@ _VIEWED = {
     "delta_rule": "q k v g beta",
 }
 _HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": 2, "step": 1, "delta_rule": 2}
+_OF_A_STEP = {"u": "x", "delta": "dt"}
 _TIME = {"selective_scan": -1, "ssd": 1, "conv": -1, "delta_rule": 1}
 _TIME_BEHIND = {"ssd", "delta_rule"}  # channels are last there, and exchanged with time
 
@@ -34,12 +35,19 @@ def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The operands of a call in the layouts that a case asks for: dense where its `views` are False; True: each the
     second half of a tensor twice as wide, as a layer splits its projections; "mixed": each dense, such a half, or with
     time and channels exchanged in memory, drawn from the names of case and operand; "shared": what is the same in
-    every row of a batch is stored once, with a stride of 0.
+    every row of a batch is stored once, with a stride of 0; as are the operands that the option `shared` names.
     """
-    views = case.options.get("views", False)
-    return {
-        name: _one(op, name, m, _layout(op, case, name) if views == "mixed" else views) for name, m in inputs.items()
-    }
+    views, found = case.options.get("views", False), {}
+    shared = {_OF_A_STEP.get(name, name) if op == "step" else name for name in shares(case.options.get("shared"))}
+    for name, m in inputs.items():
+        stored = m[:1].expand_as(m) if name in shared and isinstance(m, Tensor) else m
+        found[name] = _one(op, name, stored, _layout(op, case, name) if views == "mixed" else views)
+    return found
+
+
+def shares(words: str | None) -> list[str]:
+    """The names of operands in words: "B and C"."""
+    return words.split(" and ") if words else []
 
 
 def viewed(case: Case) -> list[str]:

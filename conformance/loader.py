@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-HOW = ("cuts", "views")
+HOW = ("cuts", "views", "shared")
 """Options of a case that are no arguments."""
 _BESIDE = {"delta_softplus": 2.0**-40, "dt_softplus": 2.0**-40, "use_qk_l2norm_in_kernel": 2.0**-30}
 _BESIDE |= {"z": 2.0**-40, "activation": 2.0**-40}
@@ -35,7 +35,8 @@ class Case:
     inputs:    tensors by argument name, as the operation takes them.
     options:   other arguments by name, and how the case is run: `cuts` are where the sequence is cut into pieces, the
                state carried on; `views` is whether operands are parts of wider tensors, as those of a layer are
-               ("mixed": each in its own layout; "shared": rows that are equal are one, with a stride of 0).
+               ("mixed": each in its own layout; "shared": rows that are equal are one, with a stride of 0); `shared`
+               says in words which operands every row shares, with a stride of 0, whatever the others lie in.
     expected:  float64 tensors by name: "y", and "last_state" where it is asked for; "document_states" (documents, …)
                where documents are packed into one row: the state at the end of each.
     tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.

@@ -9,16 +9,15 @@ from functools import cache
 from math import inf, log2
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.loader import Case
+from conformance.steps import STEPS, steps_of
 
 MARK, END = "<!-- table values -->\n", "<!-- end values -->"
 WRITES = "Δ of a write"
-_STEPS = {"selective_scan": ("delta", "delta_bias", "delta_softplus"), "ssd": ("dt", "dt_bias", "dt_softplus")}
 
 
 @dataclass(frozen=True)
@@ -53,22 +52,14 @@ def _numbers(case: Case) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, m) for name, m in case.inputs.items() if name != "seq_idx")
     if "last_state" in case.expected:
         yield "last state", case.expected["last_state"]
-    if case.op in _STEPS:
+    if case.op in STEPS:
         yield WRITES, writing_steps(case)
 
 
 def writing_steps(case: Case) -> Tensor:
     """The steps of a scan where it has something to write."""
-    name, bias, softplus = _STEPS[case.op]
-    steps = case.inputs[name].float()  # as kernels have them: softplus(−128) is 0
-    if bias in case.inputs:
-        steps = steps + (case.inputs[bias] if case.op == "ssd" else case.inputs[bias][:, None])
-    if case.options.get(softplus):
-        steps = torch.nn.functional.softplus(steps)
-    if limit := case.options.get("dt_limit"):
-        steps = steps.clamp(*limit)
     read = case.inputs["x"].any(-1) if case.op == "ssd" else case.inputs["u"]
-    return steps[read != 0]
+    return steps_of(case)[read != 0]
 
 
 def lines() -> Iterator[str]:

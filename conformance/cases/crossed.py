@@ -24,6 +24,7 @@ from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
 from conformance.cases.finer import finer
 from conformance.cases.packing import WIDE_LENGTHS, cuts_of, documents_of, inside_of_chunks
+from conformance.layouts import shares
 from conformance.loader import Case
 
 LENGTHS = (1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
@@ -37,6 +38,7 @@ STRENGTH, LAYER_STRENGTH = 3, 2
 DTYPES = {"float32": torch.float32, "bfloat16": BF16, "float16": torch.half}
 _ERASES = -256.0
 _LIMITS: dict[Any, tuple[float, float]] = {"above": (0.0, 16.0), "both": (8.0, 16.0), "below": (16.0, math.inf)}
+_BELOW = (-16.0, 16.0)  # limits between which a step may be below 0
 _PLAIN = (4, 2, 2)  # heads, channels of a head, state columns
 _SIZES: dict[
     str, Sequence[Any]
@@ -121,10 +123,21 @@ def _stands(name: str, value: Any, factors: Factors, allowed: Allowed) -> bool:
 
 def meets(levels: Mapping[str, Any]) -> bool:
     """Whether there are as many heads as groups at least: one head has one group. Of a convolution no last state is
-    asked for beside documents: its window may hold inputs of the document before, or none of them.
+    asked for beside documents: its window may hold inputs of the document before, or none of them. Rows share operands
+    where there are several; numbers are those of documents; B and C have an axis for one group; and a step is below 0
+    where no softplus follows, and of ssd, whose limits are 0 and more by default, where both are given.
     """
     sizes = levels.get("sizes")
-    if levels.get("op") == "conv" and levels.get("start") == "documents" and levels.get("last state"):
+    if levels.get("shared") and levels.get("batch", 2) == 1:
+        return False
+    if levels.get("numbers") and "documents" not in levels.get("start", "documents"):
+        return False
+    if levels.get("axis of one group") and levels.get("groups", 1) > 1:
+        return False
+    if levels.get("steps below 0") and (levels.get("softplus") or levels.get("limit", "both") != "both"):
+        return False
+    packed = levels.get("start") == "documents" or bool(levels.get("numbers"))
+    if levels.get("op") == "conv" and packed and levels.get("last state"):
         return False
     return not isinstance(sizes, tuple) or levels.get("groups", 1) == 1 or sizes[0] > 1
 
@@ -232,12 +245,21 @@ def crossing(
     **more: Any,
 ) -> Case:
     """The case of a row; documents: their lengths, of each row of a batch."""
-    cuts, options = cuts_of(row), {**options}
+    cuts, options, inputs = cuts_of(row), {**options}, {**inputs}
     if documents:
-        inputs = {**inputs}
-        first, step = _numbers(row)
-        ids = [[first + step * i for i, size in enumerate(lengths) for _ in range(size)] for lengths in documents]
+        numbers = [_numbers(row, len(lengths)) for lengths in documents]
+        ids = [
+            [number for number, size in zip(of_row, lengths, strict=True) for _ in range(size)]
+            for of_row, lengths in zip(numbers, documents, strict=True)
+        ]
         inputs["seq_idx"] = torch.tensor(ids, dtype=torch.int32)
+    if row.get("axis of one group"):
+        inputs |= {name: inputs[name][:, None] for name in ("B", "C")}
+    if shared := row.get("shared"):
+        inputs |= {
+            name: inputs[name][:1].repeat_interleave(row["batch"], 0) for name in shares(shared) if name in inputs
+        }
+        options["shared"] = shared
     options |= {"cuts": cuts} if cuts else {}
     options |= {"views": row["views"]} if row["views"] else {}
     name = called(row)
@@ -248,13 +270,18 @@ def crossing(
     )  # fmt: skip
 
 
-def _numbers(row: Mapping[str, Any]) -> tuple[int, int]:
-    """Of the first document and to the next: from 0 or not, neighbours or not, or so large that no float tells
-    neighbours apart. After an initial state the first is 0: kernels in use take the state for that of document 0,
-    which is asked by one case alone (*packed*).
+def _numbers(row: Mapping[str, Any], count: int) -> list[int]:
+    """Of so many documents: from 0 or not, neighbours or not, or so large that no float tells neighbours apart; rising,
+    or falling. After an initial state the first is 0, and only those behind it fall: kernels in use take the state for
+    that of document 0, which is asked by one case alone (*packed*).
     """
-    lot = zlib.crc32(called(row).encode())
-    return 0 if "state" in row["start"] else (0, 1, 5, 2**24)[lot % 4], (1, 2, 7)[lot // 4 % 3]
+    drawn = zlib.crc32(called(row).encode())
+    state, step = "state" in row["start"], (1, 2, 7)[drawn // 4 % 3]
+    first = 0 if state else (0, 1, 5, 2**24)[drawn % 4]
+    numbers = [first + step * i for i in range(count)]
+    if row.get("numbers") != "falling":
+        return numbers
+    return [0, *numbers[:0:-1]] if state else numbers[::-1]
 
 
 def _scan(op: str, row: Mapping[str, Any]) -> Case:
@@ -266,7 +293,9 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     own = 1 if op == "ssd" else channels
     time, sizes = (row["batch"], row["length"]), (heads, channels)
     softplus, limit = row["softplus"], _LIMITS.get(row.get("limit"))
-    write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit else 0.0)
+    below = row.get("steps below 0", False)
+    limit = _BELOW if below and limit else limit
+    write, idle = (32.0 if softplus or limit else 1.0), (-128.0 if softplus else -8.0 if limit and not below else 0.0)
     raw = draw.of((idle,) * (3 if long else 7) + (write,), (*time, heads, own))
     bias = draw.of((-64, 32, 64) if softplus else (1, 2, 3), (heads, own)) if row["bias"] else None
     step = min(limit[1], write) if limit else write
@@ -274,8 +303,13 @@ def _scan(op: str, row: Mapping[str, Any]) -> Case:
     unit = 1.0 if row["dtype"] == "float16" else step
     # Drawn, not in turn: in any order that repeats, channels that are exchanged may have the same decay.
     A = draw.of((-0.0, _ERASES), (heads, own, 1 if op == "ssd" else columns))
+    if below:  # where nothing fades: exp(ΔA) would be infinite
+        kept = draw.of((0, 1), (heads, own, 1))
+        kept[0] = 0
+        A = A * kept
+        raw = torch.where(kept[..., 0] == 0, raw * draw.of((-1, 1), tuple(raw.shape)), raw)
     u = draw.integers((*time, *sizes), 8000 if long else 60 if wide else 2)
-    if limit and limit[0]:  # every step writes: what is kept would grow too long
+    if limit and limit[0] > 0:  # every step writes: what is kept would grow too long
         u = u * ((raw == write) | (A[..., 0] == _ERASES))
     C = draw.integers((*time, row["groups"], columns), 2 if wide else 1)
     inputs = assemble(
@@ -342,7 +376,7 @@ def _delta(op: str, row: Mapping[str, Any]) -> Case:
             values=values, spread=row["spread"], batch=row["batch"], beta=delta.ANY, g=delta.RARELY,
             normed=row["normed"], u=8000 if long else 2, initial=initial, cuts=tuple(cuts_of(row)),
             documents=tuple(documents[0]) if documents else (), chunk=row["chunk"], last=row["last state"],
-            dtype=DTYPES[row["dtype"]], views=row["views"],
+            dtype=DTYPES[row["dtype"]], views=row["views"], shared=row.get("shared") or "",
         )
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP, UNITS
 from conformance.cases.draw import BF16, Draw, case, name_of
 from conformance.cases.states import AFTER_A_STATE
+from conformance.layouts import shares
 from conformance.loader import Case
 
 KEEP, ERASE = 0.0, -256.0
@@ -40,7 +41,7 @@ class Row:
     inside, and `LONG` times as long. wide: the operand whose numbers have 12 bits, or all bits of the dtype.
     near: how far y may be, as a part of it; slack: and how far beside.
     zeros: whether every third key and every fifth query is 0. level: a factor of all keys and queries.
-    views: how operands lie in memory.
+    views: how operands lie in memory. shared: operands that are the same in every row.
     """
 
     stage: str
@@ -65,6 +66,7 @@ class Row:
     zeros: bool = False
     level: float = 1.0
     views: bool | str = False
+    shared: str = ""
     initial: int = 0
     cuts: tuple[int, ...] = ()
     documents: tuple[int, ...] = ()
@@ -255,6 +257,8 @@ def rendered(row: Row) -> Case:
         inputs[row.wide] = inputs[row.wide] * draw.wide(row.wide, inputs[row.wide], row.dtype)
     if row.wide == "beta":  # between 0 and 2, as ever
         inputs["beta"] = inputs["beta"] / 2048
+    for name in shares(row.shared):
+        inputs[name] = inputs[name][:1].repeat_interleave(row.batch, 0)
     if row.documents:
         inputs["seq_idx"] = torch.tensor(
             [[i for i, length in enumerate(row.documents) for _ in range(length)]] * row.batch, dtype=torch.int32
@@ -262,6 +266,7 @@ def rendered(row: Row) -> Case:
     options: dict[str, Any] = {"chunk_size": row.chunk, "use_qk_l2norm_in_kernel": row.normed}
     options |= {"cuts": list(row.cuts)} if row.cuts else {}
     options |= {"views": row.views} if row.views else {}
+    options |= {"shared": row.shared} if row.shared else {}
     return case(
         "delta_rule", row.stage, row.name, row.asks, inputs, options, last_state=row.last, dtype=row.dtype,
         relative=row.near, absolute=row.slack,

@@ -62,6 +62,10 @@ ROWS = (
         limit=(2.0, math.inf), columns=1, only="ssd",
     ),
     Row(
+        *(), stage="step", name="limits below 0", asks="Δ is clamped by its limits, and by nothing else", length=7,
+        step=(-3, 2, 64, -32), limit=(-8.0, 16.0), columns=1, only="ssd",
+    ),
+    Row(
         *(), stage="step", name="negative step", asks="a step below 0: without a softplus nothing clamps it", length=7,
         step=(-3, 2), columns=1, only="selective_scan",
     ),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +14,15 @@ import torch
 from torch import Tensor
 
 from conformance.cases import OPERATIONS
-from conformance.cases.crossed import STEPS, crossed_cases
+from conformance.cases.crossed import STEPS, crossed_cases, meets
 from conformance.cases.crossings import CROSSINGS
+from conformance.cases.forms import FORMS as FORMS_OF
+from conformance.cases.forms import form_cases, form_factors_of, form_rows, forms_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
-from conformance.judge import judged
-from conformance.kernel import Kernel
-from conformance.layouts import laid_out, viewed
+from conformance.judge import judged, trial
+from conformance.kernel import Kernel, kernel
+from conformance.layouts import laid_out, shares, viewed
 from conformance.loader import Case, ends_of_documents
 from conformance.lots import lot
 
@@ -110,6 +113,100 @@ LAYOUTS: dict[str, tuple[str, Fault]] = {
     "ssd: documents as dense": (SSD, as_dense("seq_idx")),
     "conv: documents as dense": (CONV, as_dense("seq_idx")),
 }
+
+
+def where(there: Callable[[Given], bool], changed: Callable[[Given], Given]) -> Fault:
+    """Operands are read as others where something is given."""
+    return lambda right, given: right(**given | (changed(given) if there(given) else {}))
+
+
+def late(*names: str) -> Callable[[Given], Given]:
+    """B, or B and C, one position late."""
+    return lambda given: {name: given[name].roll(1, -1 if "u" in given else 1) for name in names}
+
+
+def has(*names: str) -> Callable[[Given], bool]:
+    return lambda given: all(given.get(name) is not None and given[name] is not False for name in names)
+
+
+def both(*conditions: Callable[[Given], bool]) -> Callable[[Given], bool]:
+    return lambda given: all(each(given) for each in conditions)
+
+
+def one_group(given: Given) -> bool:
+    return given["B"].dim() == 4 and given["B"].shape[1] == 1
+
+
+def once(name: str) -> Callable[[Given], bool]:
+    return lambda given: given.get(name) is not None and len(given[name]) > 1 and given[name].stride(0) == 0
+
+
+def only_rising(given: Given) -> Given:
+    """A document begins only where its number is larger than the one before."""
+    ids = given["seq_idx"]
+    return {"seq_idx": torch.nn.functional.pad(ids[:, 1:] > ids[:, :-1], (1, 0)).cumsum(1)}
+
+
+def at_least_0(step: str, bias: str) -> Callable[[Given], Given]:
+    """Δ and its bias, clamped; of a softplus nothing is below 0."""
+
+    def changed(given: Given) -> Given:
+        own = given.get(bias)
+        own = 0 if own is None else own[:, None] if step == "delta" else own
+        sum_of = given[step].float() + own
+        return {step: sum_of.clamp(min=0.0), bias: None}
+
+    return changed
+
+
+def no_softplus(given: Given) -> bool:
+    return not any(given.get(name) for name in ("delta_softplus", "dt_softplus"))
+
+
+def row_0_again(name: str) -> Callable[[Given], Given]:
+    """What is stored once is taken for a batch of one row, and the rest for zeros."""
+    return lambda given: {name: given[name] * (torch.arange(len(given[name])) < 1).view(-1, 1, 1)}
+
+
+FORMS: dict[str, tuple[str, Fault]] = {
+    "scan: an axis of one group, beside D": (SCAN, where(both(one_group, has("D")), late("B"))),
+    "scan: an axis of one group, beside z": (SCAN, where(both(one_group, has("z")), late("B"))),
+    "scan: an axis of one group, C with documents and a bias": (
+        SCAN,
+        where(both(one_group, has("seq_idx", "delta_bias")), late("C")),
+    ),
+    "scan: an axis of one group in bfloat16": (
+        SCAN,
+        where(both(one_group, lambda given: given["u"].dtype == torch.bfloat16), late("B", "C")),
+    ),
+    "scan: numbers that fall, beside D": (SCAN, where(has("seq_idx", "D"), only_rising)),
+    "scan: numbers that fall, behind a state": (SCAN, where(has("seq_idx", "initial_state"), only_rising)),
+    "ssd: numbers that fall, beside a gate": (SSD, where(has("seq_idx", "z"), only_rising)),
+    "scan: one B for all rows, beside z": (SCAN, where(both(once("B"), has("z")), late("B"))),
+    "scan: one u for all rows, beside a bias": (SCAN, where(both(once("u"), has("delta_bias")), row_0_again("u"))),
+    "ssd: one C for all rows, beside documents": (SSD, where(both(once("C"), has("seq_idx")), late("C"))),
+    "conv: one x for all rows, beside a bias": (CONV, where(both(once("x"), has("bias")), row_0_again("x"))),
+    "norm: one z for all rows": (NORM, where(once("z"), row_0_again("z"))),
+    "scan: steps below 0 beside a bias": (
+        SCAN,
+        where(both(no_softplus, has("delta_bias")), at_least_0("delta", "delta_bias")),
+    ),
+    "scan: steps below 0 beside D and z": (
+        SCAN,
+        where(both(no_softplus, has("D", "z")), at_least_0("delta", "delta_bias")),
+    ),
+    "ssd: steps below 0": (SSD, where(both(no_softplus, has("dt_limit")), at_least_0("dt", "dt_bias"))),
+    "ssd: steps below 0 beside a gate": (
+        SSD,
+        where(both(no_softplus, has("dt_limit", "z")), at_least_0("dt", "dt_bias")),
+    ),
+    "step: steps below 0": (STEP, where(no_softplus, at_least_0("dt", "dt_bias"))),
+    "step: steps below 0 beside a bias": (
+        STEP,
+        where(both(no_softplus, has("dt_bias")), at_least_0("dt", "dt_bias")),
+    ),
+    "step: steps below 0 beside D": (STEP, where(both(no_softplus, has("D")), at_least_0("dt", "dt_bias"))),
+}
 BORDERS: dict[str, tuple[str, Fault]] = {
     "scan: behind the first row at 64, 128, …": (SCAN, missed(every(64), BEHIND)),
     "scan: behind the first row at 128, 256, … beside D": (SCAN, missed(every(128), BEHIND, beside="D")),
@@ -153,6 +250,73 @@ def test_what_is_read_with_other_strides_is_found(name: str) -> None:
 def test_a_border_that_is_missed_in_some_rows_is_found(name: str) -> None:
     op, fault = BORDERS[name]
     found_often(op, fault, lambda case: "seq_idx" in case.inputs)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_that_is_wrong_beside_an_option_is_found(name: str) -> None:
+    op, fault = FORMS[name]
+    found_often(op, fault, lambda case: bool(forms_of(case)))
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_each_form_meets_any_two_options(op: str) -> None:
+    """By brute force, wherever the three may stand together."""
+    factors = form_factors_of(op)
+    forms = [(name, value) for name in FORMS_OF[op] for value in factors[name] if value]
+    others = {name: values for name, values in factors.items() if name not in FORMS_OF[op] and len(values) > 1}
+    rows = form_rows(op, frozenset())
+    assert len({case.name for case in form_cases(op)}) == len(rows)
+    for form in forms:
+        there = [row for row in rows if row[form[0]] == form[1]]
+        for one, other in combinations(others, 2):
+            for values in product(others[one], others[other]):
+                levels = {form[0]: form[1], one: values[0], other: values[1]} | ({"op": op} if op == CONV else {})
+                together = any(row[one] == values[0] and row[other] == values[1] for row in there)
+                assert together or not meets(levels) or not may_stand(op, levels, factors), levels
+
+
+def may_stand(op: str, levels: Given, factors: Any) -> bool:
+    """Whether each other factor has a value that may stand beside all of these."""
+    rest = [
+        name for name in ("batch", "start", "groups", "softplus", "limit") if name in factors and name not in levels
+    ]
+    return any(
+        meets({**levels, **dict(zip(rest, values, strict=True))})
+        for values in product(*(factors[name] for name in rest))
+    )
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_cases_have_the_forms_that_they_are_named_by(op: str) -> None:
+    for case in form_cases(op):
+        words = dict(forms_of(case))
+        assert ("axis of one group" in case.name) == ("axis of one group" in words)
+        assert ("numbers falling" in case.name) == ("numbers" in words)
+        assert ("steps below 0" in case.name) == ("steps below 0" in words)
+        assert words.get("shared") is None or f"shared {words['shared']}" in case.name
+        given = laid_out(op, case, case.inputs)
+        for name in shares(case.options.get("shared")):
+            assert name not in given or (given[name].stride(0) == 0 and torch.equal(given[name], case.inputs[name]))
+
+
+def test_a_form_that_is_refused_is_left_out() -> None:
+    """It thins nothing else, and no case of it is skipped twice for each option."""
+
+    def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+        if B.dim() == 4 and B.shape[1] == 1:
+            raise NotImplementedError("an axis of one group")
+        return FUNCTIONS[SCAN](u, delta, A, B, C, D, z, delta_bias, delta_softplus)[0]
+
+    found = list(trial(kernel(scan)))
+    refused = [each.case.name for each in found if "axis of one group" in each.finding.says]
+    assert refused == ["one group with an axis"]
+
+
+def test_the_page_has_these_numbers() -> None:
+    counts = [len(form_cases(op)) for op in OPERATIONS]
+    words = "{} form cases of the scan, {} of ssd, {} of a convolution, {} of a norm and {} of the delta rule"
+    page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8")
+    assert words.format(*counts) in " ".join(page.split())
 
 
 @pytest.mark.parametrize("op", OPERATIONS)
