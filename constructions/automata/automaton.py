@@ -7,7 +7,7 @@ So levels + 1 blocks answer behind every token what the automaton answers; on Ma
 Gated DeltaNet, whose states can be reflected, every automaton is followed for ever: a level that permutations move is a
 few states, each moved by one swap a letter (docs/groups.md).
 
-Conditions that the paper leaves unsaid. The levels must not be a block late: each keeps what stood before the present
+Condition of ours. The levels must not be a block late: each keeps what stood before the present
 letter, so that its table is of one position alone. Nothing in a sequence is counted, so no length is too long.
 """
 

@@ -2,8 +2,9 @@
 
 Statement. After Theorem 3, with a table of n·(C + 1) entries.
 
-Beyond its Assumption 2, as the problem is usually written: entry (i, c) needs
-entry (i − 1, c − w), and w is data. It compiles because a query may depend on data. The row above is kept in place, one
+Two entries are enough for each, as its Assumption 2 asks, but which ones depends on the input: entry (i, c) needs entry
+(i − 1, c − w), and w is data. Block 2 of the proof finds places from the size and the state alone. It compiles because
+a query may depend on data. The row above is kept in place, one
 latch for each column, which is right only because rows are written from the full capacity downwards: then c − w still
 holds the row above. Upwards it would hold the present row, and items would be taken twice.
 """
@@ -20,7 +21,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
-from constructions.copy_dp.sizes import BEYOND
+from constructions.copy_dp.sizes import PLACES_OF_THE_INPUT
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.knapsack import KnapsackSolver
@@ -34,7 +35,7 @@ class Knapsack(ChainConstruction, WithMemory):
 
     name: ClassVar[str] = "knapsack"
     asked: ClassVar[str] = "row"
-    theorem: ClassVar[str] = BEYOND
+    theorem: ClassVar[str] = PLACES_OF_THE_INPUT
 
     items: int = parameter("items, at most", most=64, default=3)
     capacity: int = parameter("the largest capacity, and weight", most=1 << 10, default=6)

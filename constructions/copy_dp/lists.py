@@ -2,11 +2,11 @@
 
 Statement. After Theorem 3, with a table of one entry for each number.
 
-Outside of its Assumption 2. The answer of both is the best of all entries, as many as there are numbers. An entry of
-the subsequence needs unboundedly many as well, and which ones depends on the numbers. One of the subarray needs only
-the entry before. They compile because a query may depend on data, and because "the best among …" can be stored as
-levels: level k under value v says that a subsequence of k + 1 numbers ends with v, so that one read over all smaller v
-finds the longest.
+Outside of its Assumption 2, as both are usually written. The answer of both is the best of all entries, as many as
+there are numbers. An entry of the subsequence needs unboundedly many as well, and which ones depends on the numbers.
+One of the subarray needs only the entry before. They compile because a query may depend on data, and because "the best
+among …" can be stored as levels: level k under value v says that a subsequence of k + 1 numbers ends with v, so that
+one read over all smaller v finds the longest.
 """
 
 from __future__ import annotations

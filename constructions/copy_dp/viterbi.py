@@ -3,7 +3,7 @@
 Statement. Theorem 3: a cost for each observation and state, T·S entries, each from the S of the row before; then
 the path, each state from the one behind it and a row of the table.
 
-Conditions that the paper leaves unsaid. Costs are integers in a declared range (a probability's −log, rounded), for
+Conditions of ours. Costs are integers in a declared range (a probability's −log, rounded), for
 numbers are tokens. Paths of one cost must be told apart: the lowest state wins, last state first. The program is not
 local in the sense of Theorem 4. Its costs look back over 2S − 1 entries and the mark between rows, but they read the
 observations too. The path runs back over the whole table, so a row for each observation must be kept.

@@ -44,7 +44,8 @@ def _list(as_json: bool) -> None:
 
 def reproduce(
     experiment: Annotated[
-        Item | None, typer.Argument(help="a figure or table of papers A to C (see --list)", metavar="ITEM")
+        Item | None,
+        typer.Argument(help="a figure or table of paper A or C, or an item of ours (see --list)", metavar="ITEM"),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, max=10**9, help="random sequences per task")] = 100,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="seed of the sequences")] = 0,

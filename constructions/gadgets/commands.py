@@ -91,7 +91,7 @@ def gadgets_command(
     console.print(table_of(result["integers"], ("lemma", "word", "blocks", "channels", "cases", "wrong")))
     console.print(f"real numbers of at most 1; comparisons with a gap of {result['gap']}")
     console.print(table_of(result["reals"], ("lemma", "word", "blocks", "channels", "error", "bound")))
-    console.print("Lemma 1 as the paper has it: four values of silu, λ a power of two")
+    console.print("Lemma 1's four values of silu, λ a power of two; of epsilon: the paper's λ, rounded up to one")
     console.print(table_of(result["silu_products"], ("scale", "of_epsilon", "error", "within", "curvature", "bound")))
     verdict(result["good"])
 

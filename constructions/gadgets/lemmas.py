@@ -138,7 +138,7 @@ def on_reals(word: Word, samples: int, seed: int = 0) -> dict[str, Any]:
 def silu_products(samples: int, seed: int = 0) -> list[dict[str, Any]]:
     """Lemma 1's own product for |a|, |b| ≤ 1 and λ a power of two.
 
-    Those of the paper's rule for an ε are marked by it, and by whether the error is within this ε.
+    Those of the paper's rule for an ε, rounded up, are marked by it, and by whether the error is within this ε.
     """
     epsilons = {paper_scale(epsilon): epsilon for epsilon in EPSILONS}
     scales = sorted({Fraction(2**k) for k in range(2, 15)} | set(epsilons))

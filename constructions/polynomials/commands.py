@@ -28,8 +28,8 @@ S6_FORMS = Literal["paper", "cancellation-free", "three-block"]
 Transition = Annotated[
     Literal["linear", "squashed", "taylor", "taylor-3", "exponential"],
     typer.Option(
-        help="Ā of the S6: linear as in the proofs; Eq 6 squashed; Taylor polynomials of degree 2 (as in Section 4.1) "
-        "or 3 (as in Tables 3 and 4); the true S6"
+        help="Ā of the S6: linear as in the proofs; squashed as we restore Eq 6; Taylor polynomials of degree 2 (as in "
+        "Section 4.1) or 3 (as in Tables 3 and 4); the true S6"
     ),
 ]
 

@@ -8,7 +8,7 @@ has L monomials and degree exactly L + 2 (the paper's count is lost in the text 
 stacked layers of causal linear attention have degree at most 3^N, with a multiplicative gate 4^N. So
 equality on R^L needs N ≥ ⌈log3(L + 2)⌉ layers.
 
-What the paper leaves unsaid. This is about exact equality on an open set. On {0, 1}^L, where x² = x, the
+What its words leave unsaid. This is about exact equality on an open set. On {0, 1}^L, where x² = x, the
 multilinear degree is L and the bound ⌈log3 L⌉; approximation and thresholding need fewer layers.
 With Taylor polynomials (exp of degree p, softplus of degree q, B̄ = ΔB) the degree is pq(L − 1) + q + 3.
 """

@@ -6,8 +6,8 @@ one coordinate of x_s (`construct truths one-channel`).
 Statement. y_t = W_V Σ_{s ≤ t} <W_Q x_t, W_K x_s> x_s is an S6 layer with Ā = 1, S_B = W_K, S_C = W_Q,
 and W_V as the linear map behind it.
 
-What the paper leaves unsaid. The state has N = d_k columns. Its layer has no discretization: Ā is exactly 1
-and B carries no Δ, so exp with A < 0 is no such layer. On a real Mamba A_log = −200 makes exp(ΔA) = 1
+Its layer has no discretization (Section 4.1): Ā is exactly 1 and B carries no Δ, so exp with A < 0 is no such
+layer. That the state has N = d_k columns, its words do not say. On a real Mamba A_log = −200 makes exp(ΔA) = 1
 and a constant Δ is divided out again.
 """
 
@@ -176,7 +176,7 @@ class LinearAttention(NumericConstruction):
         return [AnyNumbers(self.circuit()), HeadTask(self.head, min(self.length, 16), LARGEST_INPUT)]
 
     def bound_source(self) -> str:
-        return "none stated: ours, N = d_k; Lemma 2 names one channel (construct truths one-channel)"
+        return "not legible: ours, N = d_k; Lemma 2 names one channel (construct truths one-channel)"
 
     def bound(self) -> dict[str, int]:
         """One layer with a state column for each coordinate of a key."""

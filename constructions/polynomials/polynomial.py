@@ -1,4 +1,4 @@
-"""Any multivariate polynomial in four layers of the polynomial S6 (paper C, Theorem 2; Lemma 3 for one monomial).
+"""Any multivariate polynomial in four layers of the polynomial S6 (paper C, Theorem 2; after Lemma 3 for one monomial).
 
 The circuits are in `polynomial_circuits.py`; here they are run: on the generators of sympy's
 polynomial ring Q[x1 … xL], which proves the identity for all inputs, on Python integers and
@@ -116,8 +116,8 @@ def build(
 def build_monomial(
     variable: int, power: int, coefficient=1, length: int = 0, position: int = 0, transition: str = "linear"
 ) -> PolynomialModel:
-    """Lemma 3: c·x_i^P at `position` (default: the first that can hold it), 0 at every other position, in three
-    blocks.
+    """After Lemma 3, where it promises its output being lost: c·x_i^P at `position` (default: the first that can hold
+    it), 0 at every other position, in three blocks.
     """
     length = length or variable
     at = position or variable + power - 1

@@ -1,17 +1,16 @@
 """Lemma 3 and Theorem 2 of paper C as circuits of the polynomial S6.
 
-Statement. Four layers of the polynomial S6 with one-hot positional encoding and zero padding
-on the right compute any multivariate polynomial of the input tokens at the last position
-(Theorem 2); three compute any monomial of one variable at a chosen position (Lemma 3).
+Statement. Four layers of the polynomial S6 with one-hot positional encoding and zero padding on the right compute any
+multivariate polynomial of the input tokens at the last position (Theorem 2); three compute any monomial of one variable
+at a chosen position (after Lemma 3: where it promises its output is lost).
 
-What the paper leaves unsaid. Ā takes the values 0, 1 and any real number, so neither the Taylor
-variants nor the true exponential are such models
-(`constructions/polynomials/polynomial_transition.py` refuses them). The powers must be gated to
-their one position before they are multiplied: Section 4.2 says that each layer can do so, and block
-3 as described does not. The paper says itself that SiLU and the state size
-are removed, and has biases and learnable positions. Ours: the constant of B = C = 1 is the sum of
-the one-hot positions; windows of copies END where the power is read (the text that we read has lost
-where the paper's stand), and factors are sorted by variable, which saves padding.
+What its words leave unsaid (its formulas are lost): Ā must reach 0, 1 and any real number, so neither the Taylor
+variants nor the true exponential are such models (`constructions/polynomials/polynomial_transition.py` refuses them).
+The powers must be gated to their one position before they are multiplied: Section 4.2 says that each layer can do so,
+and block 3 as described does not. The paper says itself that SiLU is removed; what it assumes of the state size is
+lost. It has biases and learnable positions. Ours: the constant of B = C = 1 is the sum of the one-hot positions;
+windows of copies END where the power is read (the text that we read has lost where the paper's stand), and factors are
+sorted by variable, which saves padding.
 
 Forms: "paper" (four blocks, powers and products by telescoping sums), "cancellation-free"
 (four blocks; a channel that starts with the first copy and is multiplied by the others, so

@@ -277,6 +277,11 @@ class MQAR(WithMemory, Construction):
         if self.arch == "s4d" and self.write == "sum":
             size = "p + 2" if self.kappa == 1 else "κp + 1"
             return f"Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = {size}, C(p, p/2) ≥ V"
+        if self.write == "sum" and self.arch == "mamba2":
+            return (
+                "ours, with N = κ as in step 1 of the proof of Theorem 3: one-hot keys on channels of their own, "
+                "d = κ + p + 1 (the paper: κ + V) and d_inner = 2κ + p"
+            )
         if self.write == "sum":
             return "none stated: ours, one-hot keys on channels of their own, N = κ and d_inner = 2κ + p"
         return "none stated: ours, write policies go beyond the paper (constructions/selectivity/mqar.py)"

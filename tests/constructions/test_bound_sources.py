@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from inspect import getmodule
+from pathlib import Path
 
 import pytest
 
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
+from compiler.language.codebook import balanced_length
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.command import display
@@ -22,6 +24,10 @@ from constructions.copy_dp.selective_copy import SelectiveCopy
 from constructions.copy_dp.tables import ShortestPath
 from constructions.copy_dp.viterbi import Viterbi
 from constructions.copy_dp.words import EditDistance
+from constructions.experiments.catalogue import EXPERIMENTS
+from constructions.experiments.kept_rows import KeptRows
+from constructions.experiments.run import chosen, row_key
+from constructions.polynomials.linear_attention import LinearAttention
 from constructions.polynomials.polynomial_mamba import PolynomialCircuit
 from constructions.registry import families
 from constructions.selectivity.absolute_time import AbsoluteTime
@@ -31,6 +37,7 @@ from constructions.selectivity.mqar import MQAR
 from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
 from tests.constructions.test_construct import run
 
+DOCS = Path(__file__).parents[2] / "docs"
 STATED = [
     (MQAR(), "Theorem 2"),
     (MQAR(arch="s4d"), "Theorem 4"),
@@ -42,7 +49,7 @@ ORDERS = [  # paper B has no constants
     (EditDistance(), "Theorem 3, size O(T) for"),
     (Viterbi(), "Theorem 3, size O(T) for"),
     (ShortestPath(), "after Theorem 3, for one size, size O(T) for"),
-    (Knapsack(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
+    (Knapsack(), "after Theorem 3, with places that depend on the input, size O(T) for"),
     (LongestIncreasingSubsequence(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
     (MaximumSubarray(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
     (Fibonacci(), "Theorem 4, size O(m);"),
@@ -50,7 +57,6 @@ ORDERS = [  # paper B has no constants
 OURS = [
     Copy(form="delay"),
     SelectiveCopy(),
-    MQAR(arch="mamba2"),
     MQAR(guarantee="random", arch="mamba2"),
     MQAR(write="first"),
     MQAR(write="last"),
@@ -103,6 +109,26 @@ def test_ours_are_called_ours(construction) -> None:
     report = artifact.report(build(construction), {}, None)
     assert display._sizes_table(report).columns[1].header == "our bound"
     assert "the paper's bound" not in report["needed"]
+
+
+def test_what_only_a_proof_states_or_is_lost_is_not_called_unstated():
+    """Theorem 3 has N = log κ, the first step of its proof κ; whether Lemma 2 of paper C has a size cannot be read."""
+    mqar, attention = MQAR(arch="mamba2"), LinearAttention()
+    assert "N = κ as in step 1 of the proof of Theorem 3" in mqar.bound_source()
+    assert attention.bound_source().startswith("not legible")
+    for construction in (mqar, attention):
+        assert display._whose(construction.bound_source()) == "our bound"
+    d = mqar.bound()["d_model"]
+    assert d == mqar.kappa + 1 + balanced_length(mqar.vocab) <= mqar.kappa + mqar.vocab
+
+
+@pytest.mark.parametrize("file", ["chains.json", "experiments.json"])
+def test_kept_rows_have_the_sources_that_are_printed_now(file: str):
+    kept = KeptRows(DOCS / file)
+    for name in EXPERIMENTS:
+        told = {row.key: row.bound_source for row in kept.of(name) if row.bound_source}
+        built = {row_key(entry): entry.built for entry in chosen(name) if entry.built} if told else {}
+        assert told == {key: built[key].bound_source() for key in told}
 
 
 @pytest.mark.parametrize("vocab", [1, 2, 5, 16])

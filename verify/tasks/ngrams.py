@@ -1,7 +1,7 @@
 """Copying by n-grams, with the answers that the rule itself gives: what most often stood behind the context so far.
 
-Written from the statement of paper D's Theorem 3.1 by counting; it shares no code with any circuit. Where a context has
-two continuations the rule is not the copy, and here the answers are the rule's.
+Written, by counting, from what the text below paper D's Theorem D.2 says of the proof of Theorem 3.1; it shares no code
+with any circuit. Where a context has two continuations the rule is not the copy, and here the answers are the rule's.
 """
 
 from __future__ import annotations

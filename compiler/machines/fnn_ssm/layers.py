@@ -1,6 +1,7 @@
 """The class S(M, U, D, L, W, S, B) of paper D as exact data: convolution-SSM layers, each before a ReLU network.
 
-It is the class as we restore it: the formula of the filter is lost in the text that we read, and the skip D is ours.
+It is the class as we restore it: the formulas of the layer and its filter are lost in the text that we read, so that
+whether the paper has the skip D cannot be read.
 
     Z = Dec · (f_M ∘ g_M ∘ … ∘ f_1 ∘ g_1 ∘ Emb)(X)
     g(X)_t = Σ_{j=0}^{U} h_j ⊙ (W^V X_{t−j}) + D ⊙ (W^V X_t)        tokens outside of the sequence are 0

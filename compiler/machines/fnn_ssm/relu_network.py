@@ -1,4 +1,4 @@
-"""ReLU networks with exact sparse weights: the class Ψ(L, W, S, B) of paper D.
+"""ReLU networks with exact sparse weights: the class Ψ(L, W, S, B) of paper D, as we restore it.
 
     f = (A_L R(·) + b_L) ∘ … ∘ (A_2 R(·) + b_2) ∘ (A_1 · + b_1),  R(z) = max(z, 0)
 

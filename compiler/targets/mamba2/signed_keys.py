@@ -12,7 +12,7 @@ a smaller way:
     Σ_s v_s <c_s, c_q> = 4 Σ_s v_s <b_s, b_q> − p Σ_s v_s u_s u_q,
 
 so a memory over the bits and one over the single column u do what the signed memory does
-(paper A, Theorem 3, whose proof takes B and C to be linear). One block holds both: the
+(paper A, Theorem 3, whose proof takes the σ at B to be the identity, (74)). One block holds both: the
 second copy of the value is written one position after the first, under a column that is
 on only then, when the columns of the bits are all 0. N = p + 1.
 
