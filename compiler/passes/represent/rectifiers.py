@@ -10,11 +10,12 @@ import numpy as np
 from compiler.analysis.affine_form import affine_form
 from compiler.analysis.domains import Domains
 from compiler.analysis.domains.linear import difference_within, interval_within
+from compiler.analysis.least_size import least_size
 from compiler.exactness.saturation import rising_count
 from compiler.language import operations as ops
 from compiler.language.lanes import placed
 from compiler.language.stream import Stream, constant
-from compiler.lattice.domain import power_of_two
+from compiler.lattice.domain import down, power_of_two
 from compiler.lowering.conditions import need_gap
 
 if TYPE_CHECKING:  # its rules call these
@@ -60,14 +61,21 @@ def decided(rewriter: Rewriter, a: Stream, b: Stream) -> Stream:
 
     With u = 4x/g − 2, g at most the least size of any but 0: u is at most −2 or at least 2, so relu(u) is 0 or at least
     2, and 1 − relu(1 − relu(u)) is the flag to the last bit, even where u is off by 1/2. Two blocks.
-    Lanes that the bounds of x decide are constants.
+    Lanes that the bounds of x decide are constants: where none but 0 is near 0, those that end below the gap as well.
     """
     low, high = _interval(rewriter, a, b)
-    near = np.flatnonzero((low <= 0) & (high > 0))
+    near = np.flatnonzero((low <= 0) & (high > 0) & (high >= _least(rewriter.domains, a - b)))
     if len(near) < a.width:
         sure = Stream(ops.Constant(tuple(Fraction(int(least > 0)) for least in low)))
         return sure + placed(_computed(rewriter.domains, a[near], b[near]), near, a.width) if len(near) else sure
     return _computed(rewriter.domains, a, b)
+
+
+def _least(domains: Domains, x: Stream) -> float:
+    """The size that every number of x but 0 has at least; 0 where none is known, and of multiples of a step, which two
+    ramps decide wherever they end.
+    """
+    return 0.0 if domains.of(x).step else down(least_size(domains, x))
 
 
 def _computed(domains: Domains, a: Stream, b: Stream) -> Stream:
