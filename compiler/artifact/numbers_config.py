@@ -121,8 +121,11 @@ def numbers_example(inputs: Sequence[Mapping[str, Any]], length: int) -> str:
 
 
 def _example(record: NumberInput, count: int) -> str:
-    """The number of its range that is nearest to 0: of integers without a digit behind the point."""
+    """The number of its range that is nearest to 0, and not within its gap: of integers without a digit behind the
+    point.
+    """
     shape, near = f"(1, {count}, {record.width})", min(max(record.least, 0), record.most)
+    near = max(near, record.gap) if near > 0 else min(near, -record.gap) if near < 0 else near
     return f"np.full({shape}, {int(near) if record.integral else float(near)!r})" if near else f"np.zeros({shape})"
 
 

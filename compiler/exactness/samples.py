@@ -6,19 +6,21 @@ Prefixes count: whatever is compared is compared at every position. Everything i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf, isfinite
 from random import Random
 
 import numpy as np
 
 from compiler.language import operations as ops
+from compiler.language.allowed import allowed, nearest
 from compiler.language.circuit import Circuit
 from compiler.language.graph import with_operation
 from compiler.language.input_language import Edge, InputLanguage
 from compiler.language.stream import Stream
-from compiler.language.types import Bool, Code, Int, OneHot, Real, Type
+from compiler.language.types import OPEN, Bool, Code, Int, OneHot, Real, Type
 
 LONGEST_EXHAUSTIVE = 6
-UNBOUNDED = 2**10  # what stands for an open bound of a numeric input
+UNBOUNDED = 2**10  # how far an open bound of a numeric input is taken to lie beyond the other bound, and beyond 0
 
 Inputs = tuple[np.ndarray | None, Mapping[Stream, np.ndarray]]
 
@@ -111,19 +113,28 @@ def _numbers(circuit: Circuit, positions: int, rng: np.random.Generator) -> dict
     return {s: drawn(numbers.type, (batch, length), rng) for s, numbers in inputs}
 
 
-def drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Values of a type, its bounds among them.
+def drawn(
+    type: Type,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+    most: float = inf,
+    dtype: type[np.floating] = np.float64,
+) -> np.ndarray:
+    """Values of a type, its bounds among them; ValueError where it allows none.
 
-    The first sequence holds the greatest numbers throughout, and the first lane of a OneHot: so what adds up over a
-    sequence, of several inputs together, is as large as it can be. Of a OneHot the second goes through all lanes.
+    most: the largest size of numbers; where it is not told, an open bound is 2^10 away. dtype: the format whose numbers
+    they are. The first sequence holds the greatest numbers throughout, and the first lane of a OneHot: so what adds up
+    over a sequence, of several inputs together, is as large as it can be. Of a OneHot the second goes through all
+    lanes.
     """
+    if isinstance(type, (Int, Real)):
+        return _numbers_of(type, shape, rng, most, dtype)
     values = _drawn(type, shape, rng)
     if isinstance(type, OneHot):
         lanes = np.eye(type.n + 1, dtype=values.dtype)[:, : type.n]  # the last of them: absent
         values[0], values[1:2] = lanes[0], lanes[np.arange(shape[1]) % (type.n + 1)]
-    elif isinstance(type, (Bool, Int, Real)):
-        hi = getattr(type, "hi", 1)
-        values[0] = UNBOUNDED if hi is None else hi
+    elif isinstance(type, Bool):
+        values[0] = 1
     return values
 
 
@@ -135,18 +146,38 @@ def _drawn(type: Type, shape: tuple[int, int], rng: np.random.Generator) -> np.n
     if isinstance(type, Code):
         words = np.vstack([np.zeros((1, type.width)), type.book.words]).astype(np.int64)
         return words[rng.integers(0, len(words), shape)]
-    if not isinstance(type, (Int, Real)):
-        raise TypeError(f"no input is declared {type}")
-    lo, hi = (float(b) if b is not None else s * UNBOUNDED for b, s in ((type.lo, -1), (type.hi, 1)))
+    raise TypeError(f"no input is declared {type}")
+
+
+def _numbers_of(
+    type: Int | Real,
+    shape: tuple[int, int],
+    rng: np.random.Generator,
+    most: float,
+    dtype: type[np.floating],
+) -> np.ndarray:
+    """Ends of what is allowed, small integers, and 257 places between the ends."""
+    intervals = allowed(type, dtype, most, OPEN if isfinite(most) else UNBOUNDED)
+    if not intervals:
+        raise ValueError(f"{type} allows no number of {np.dtype(dtype)}" + f" up to {most:g} in size" * isfinite(most))
+    lo, hi = intervals[0][0], intervals[-1][1]
     lanes = (*shape, type.width)
     bounds = np.where(rng.integers(0, 2, lanes) == 1, hi, lo)
     small = np.clip(rng.integers(-3, 4, lanes), lo, hi)
-    inside = lo + (hi - lo) * rng.integers(0, 257, lanes) / 256
-    inside = np.round(inside) if type.integral else np.float32(inside).astype(float)
+    parts = rng.integers(0, 257, lanes)
+    inside = lo + (hi - lo) * parts / 256 if isfinite(hi - lo) else lo / 256 * (256 - parts) + hi / 256 * parts
+    inside = np.round(inside) if type.integral else _single(inside)
     values = np.choose(rng.integers(0, 3, lanes), [bounds, small, np.clip(inside, lo, hi)])
-    gap = getattr(type, "gap", 0.0)
-    if not gap:
-        return values
-    edge = np.where(rng.integers(0, 2, lanes) == 1, gap, -gap)  # the gap's own ends are tried, and what lies in it is 0
-    values = np.where((rng.integers(0, 4, lanes) == 0) & (edge >= lo) & (edge <= hi), edge, values)
-    return np.where(np.abs(values) < gap, 0.0, values)
+    gap = float(getattr(type, "gap", 0))
+    if gap:  # its own ends are tried
+        edge = np.where(rng.integers(0, 2, lanes) == 1, gap, -gap)
+        values = np.where(rng.integers(0, 4, lanes) == 0, edge, values)
+    values = nearest(values, intervals)
+    values[0] = hi
+    return values
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    """Rounded to float32: beyond its range, the largest that it holds."""
+    largest = np.finfo(np.float32).max
+    return np.float32(np.clip(values, -largest, largest)).astype(float)

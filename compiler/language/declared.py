@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import get_args
 
+import numpy as np
+
+from compiler.language.allowed import allowed
 from compiler.language.arguments import MOST_LANES, instance, integer, number
-from compiler.language.types import OPEN, Int, Real, Type
+from compiler.language.types import OPEN, Int, Logits, Real, Type
 
 
 def declared(type: Type, what: str) -> Type:
@@ -28,8 +31,12 @@ def declared(type: Type, what: str) -> Type:
 
 
 def of_input(type: Type, what: str) -> Type:
-    """The same of a numeric input, whose open bound is 2^62 in size: ValueError for a bound that lies beyond it."""
+    """The same of a numeric input, whose open bound is 2^62 in size: ValueError for a bound that lies beyond it, for a
+    gap that leaves 0 alone, and where no number of the input's format is allowed (float32, of integers float64).
+    """
     declared(type, what)
+    if isinstance(type, Logits):
+        raise ValueError(f"the type of {what} is {type}, and scores are what a circuit gives; declare Real")
     if isinstance(type, Int | Real):
         above = type.hi is None and type.lo is not None and type.lo > OPEN
         below = type.lo is None and type.hi is not None and type.hi < -OPEN
@@ -39,4 +46,17 @@ def of_input(type: Type, what: str) -> Type:
                 f"the type of {what} is {type}, and its open {side} stands for {limit}, which its other bound exceeds; "
                 f"declare {side}"
             )
+        _need_some(type, what)
     return type
+
+
+def _need_some(type: Int | Real, what: str) -> None:
+    """ValueError where nothing is allowed of which a model could be given any."""
+    dtype = np.float64 if type.integral else np.float32
+    found = allowed(type, dtype)
+    gap = getattr(type, "gap", 0)
+    if gap and found in ([], [(0.0, 0.0)]):
+        left = "nothing but 0" if found else "no number"
+        raise ValueError(f"the type of {what} is {type}, and its gap leaves {left}; declare a smaller gap")
+    if not found:
+        raise ValueError(f"the type of {what} is {type}, and no number of {np.dtype(dtype)} is within its bounds")

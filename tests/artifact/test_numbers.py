@@ -209,7 +209,11 @@ def test_no_bound_is_told_of_inputs_that_are_smaller_than_any(kind: Real, least:
     assert [size for size, _ in told] == [size for size in (*REACHES, 600.0) if least <= size <= 600]
 
 
-@pytest.mark.parametrize("kind", [Int(2, 9), Real(-3.5, -0.5, 2), Int(-3, 3), OneHot(3), Real(1 / 3, 5, gap=0.25)])
+EXAMPLES = [Int(2, 9), Real(-3.5, -0.5, 2), Int(-3, 3), OneHot(3), Real(1 / 3, 5, gap=0.25)]
+EXAMPLES += [Real(0.25, 5, gap=0.5), Real(-5, -0.25, gap=0.5), Real(-5, 0.25, gap=0.5)]
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_example_of_the_card_runs(kind: Int | Real | OneHot, tmp_path: Path) -> None:
     compiler.compile(Circuit("sum", numbers(kind, "x").cumsum(), length=2)).save(tmp_path / "out")
     example = re.findall("```python\n(.*?)```", (tmp_path / "out" / CARD).read_text(), re.DOTALL)[0]

@@ -172,3 +172,16 @@ def test_a_circuit_of_ones_own_over_numbers_verifies(tmp_path: Path, capsys) -> 
     assert 0 < json.loads(capsys.readouterr().out)["verification"]["share_of_bound"] <= 1
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["model_type"] == "compiled-numbers"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [compiler.Real(2, 3), compiler.Real(3, 3), compiler.Real(-3, -1), compiler.Real(0.25, 1, gap=0.5)],
+    ids=str,
+)
+def test_a_model_of_a_range_without_0_verifies(kind: compiler.Real, tmp_path: Path, capsys) -> None:
+    """It ended with 2, and blamed an input of 2^-20 that nobody had given."""
+    x = compiler.numbers(kind, "x")
+    compiler.compile(compiler.Circuit("own", compiler.dot(x, x), length=3)).save(tmp_path / "out")
+    assert run("verify", str(tmp_path / "out"), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["verification"]["share_of_bound"] <= 1

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor
 
 import numpy as np
 
+from compiler.language.allowed import allowed
+from compiler.language.types import Int, Real
 from verify.haar import haar_of
 from verify.tasks.numbers import ROWS, NumberBatch, NumberTask, sizes_up_to
 
@@ -32,13 +35,19 @@ class HaarTask(NumberTask):
     def batch(self, rng: np.random.Generator, size: float) -> NumberBatch:
         samples = rng.uniform(-size, size, (ROWS, self.length))
         samples = np.float32(samples if self.orthonormal else np.round(samples)).astype(float)
-        samples[0] = size * rng.choice([-1, 1], self.length)
+        reach = self._reached(size)
+        samples = np.clip(samples, -reach, reach)
+        samples[0] = reach * rng.choice([-1, 1], self.length)
         whole = np.array([[float(c) for c in haar_of([Fraction(v) for v in row])] for row in samples.tolist()])
         factors = self._factors()
         expected = np.full((ROWS, self.length, self.length), np.nan)
         expected[:, -1] = whole * factors
         slack = 2.0**-23 * np.abs(expected) if self.orthonormal else None
         return NumberBatch({"x": samples[..., None], "position": self._places()}, size, expected, slack)
+
+    def _reached(self, size: float) -> float:
+        """The largest sample of this size: a float32 number, and an integer where all are."""
+        return allowed(Real(0, size) if self.orthonormal else Int(0, floor(size)), np.float32)[-1][1]
 
     def _factors(self) -> np.ndarray:
         """The mean counts as scale 0, then 2^j coefficients of every scale j."""

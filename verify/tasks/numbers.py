@@ -10,9 +10,10 @@ import numpy as np
 
 from compiler.exactness.samples import drawn
 from compiler.language import operations as ops
+from compiler.language.allowed import allowed
 from compiler.language.circuit import Circuit
 from compiler.language.graph import with_operation
-from compiler.language.types import OPEN, Real
+from compiler.language.types import OPEN, Real, Type
 
 SIZES = (2.0**-20, 2.0**-6, 1.0, 4.0, 16.0, 256.0, 2.0**16, 2.0**40, 2.0**80)  # of real inputs, as far as is declared
 ROWS = 8  # sequences of a batch: the interpreter runs them with Fractions
@@ -78,11 +79,19 @@ class AnyNumbers(NumberTask):
         return "numbers of the declared types, at sizes up to the declared ones, against the interpreter"
 
     def sizes(self) -> tuple[float, ...]:
-        real = [bound_of(type) for type in self.types.values() if isinstance(type, Real)]
-        return sizes_up_to(max(real)) if real else (1.0,)
+        real = self._real
+        if not real:
+            return (1.0,)
+        least = min(map(least_of, real))
+        return tuple(dict.fromkeys(max(size, least) for size in sizes_up_to(max(map(bound_of, real)))))
+
+    @property
+    def _real(self) -> list[Real]:
+        return [type for type in self.types.values() if isinstance(type, Real)]
 
     def batch(self, rng: np.random.Generator, size: float) -> NumberBatch:
-        return NumberBatch({name: _of(type, size, (ROWS, self.length), rng) for name, type in self.types.items()}, size)
+        inputs = {name: _of(type, size, (ROWS, self.length), rng) for name, type in self.types.items()}
+        return NumberBatch(inputs, max([size, *map(least_of, self._real)]))
 
 
 def bound_of(type: Real) -> float:
@@ -90,18 +99,19 @@ def bound_of(type: Real) -> float:
     return float(max(OPEN if end is None else abs(end) for end in (type.lo, type.hi)))
 
 
+def least_of(type: Real) -> float:
+    """The size up to which an input has a number other than 0, at least; 0 where it may be as small as it likes."""
+    sizes = [max(low, -high, 0.0) for low, high in allowed(type, np.float32) if (low, high) != (0, 0)]
+    return min(sizes, default=0.0)
+
+
 def sizes_up_to(bound: float) -> tuple[float, ...]:
     """The sizes below a declared bound, and itself."""
     return (*(size for size in SIZES if size < bound), bound)
 
 
-def _of(type, size: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+def _of(type: Type, size: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Values of an input: float32 numbers of about this size at most, or as small as it may have them."""
     if not isinstance(type, Real):
         return drawn(type, shape, rng).astype(float)
-    low = max(-size, -OPEN if type.lo is None else type.lo)
-    high = min(size, OPEN if type.hi is None else type.hi)
-    single = np.float32(drawn(Real(low, high, type.width, type.gap), shape, rng))
-    exact = single.astype(float)  # beside a float32 array a bound would be rounded as well
-    inward = np.where(exact > high, -np.inf, np.where(exact < low, np.inf, exact)).astype(np.float32)
-    values = np.nextafter(single, inward).astype(float)  # a bound that is no float32 was rounded outwards
-    return np.where(np.abs(values) < type.gap, 0.0, values)
+    return drawn(type, shape, rng, max(size, least_of(type)), np.float32)
