@@ -24,6 +24,7 @@ Operands = dict[str, Any]
 Change = Callable[[Operands, Case], Operands | None]
 
 _NEAR = 2.0**-18  # of the largest entry: how far float32 may be where a mistake leads to numbers that are not exact
+_WINDOW = "where the last window begins"  # of a convolution: beside its operands
 _TRIED = 12  # wrong cases, the smallest ones, on which each mistake is tried alone
 
 
@@ -120,15 +121,26 @@ def _agree(one: Tensor, other: Tensor, slack: float) -> bool:
 
 def _computed(case: Case, operands: Operands) -> Computed | None:
     """Floats of 64 bits do where a case has a tolerance, or where the operands are no longer those of an exact case."""
+    operands = {**operands}
+    window = operands.pop(_WINDOW, 0)
     for kind in (exact.Double,) if case.tolerance else (exact.Exact, exact.Double):
         try:
             with np.errstate(invalid="ignore", over="ignore"):  # a mistake may lead beyond float32
-                return Computed(getattr(exact, case.op)(kind, **operands), kind is exact.Exact)
+                results = getattr(exact, case.op)(kind, **operands)
+            if window:
+                results = {**results, "last_state": _of_piece(results["last_state"], operands["x"].shape[-1] - window)}
+            return Computed(results, kind is exact.Exact)
         except exact.Inexact:
             continue
         except (ArithmeticError, IndexError, ValueError):
             return None
     return None
+
+
+def _of_piece(window: Any, length: int) -> Any:
+    """The window that is handed back behind a piece of so many positions that began with an empty one."""
+    kept = np.arange(window.shape[-1]) >= window.shape[-1] - length
+    return np.where(kept, window, 0)
 
 
 def _gives(case: Case, operands: Operands, results: Mapping[str, Tensor]) -> bool:
@@ -221,7 +233,9 @@ def _lost_every(size: int | None = None) -> Change:
 
 def _lost_at_cuts(operands: Operands, case: Case) -> Operands | None:
     cuts = case.options.get("cuts", [])
-    return _restarts(operands, case, cuts) if cuts else None
+    if not cuts:
+        return None
+    return _restarts(operands, case, cuts) | ({_WINDOW: max(cuts)} if case.op == "conv" else {})
 
 
 def _state_ignored(operands: Operands, case: Case) -> Operands | None:

@@ -379,8 +379,11 @@ def _brought_back(result: Any) -> Any:
 
 def _kept(name: str, result: Any) -> Any:
     """A copy, made before the kernel is called again: it may write each result into the same memory. Of a class of
-    others, whose methods may do anything, the numbers alone; raises Misbehaved where they cannot be read.
+    others, whose methods may do anything, the numbers alone; raises Misbehaved where they cannot be read. A coroutine
+    is closed: no warning that it was never awaited comes later.
     """
+    if inspect.iscoroutine(result):
+        result.close()
     if type(result) in (Tensor, torch.nn.Parameter) or not isinstance(result, Tensor):
         return result.detach().clone() if _is_dense(result) and not result.is_meta else result
     try:

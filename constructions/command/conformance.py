@@ -381,13 +381,15 @@ def _verdict(tested: Sequence[Tested]) -> str:
     skipped = f"; {count['skipped']:,} skipped" if count["skipped"] else ""
     failed = f"{count['failed to run']:,} failed to run" if count["failed to run"] else ""
     if count["failed"]:
-        return f"wrong: {count['failed']:,} of the {run:,} cases that were run{failed and '; '}{failed}{skipped}"
+        of = f"{count['failed']:,} of the {run:,} cases that were run" if run > 1 else "the one case that was run"
+        return f"wrong: {of}{failed and '; '}{failed}{skipped}"
+    right = f"right: all {run:,} cases that were run" if run > 1 else "right: the one case that was run"
     if failed:
-        return f"{failed}; {f'right: all {run:,} cases that were run' if run else 'no other was run'}{skipped}"
+        return f"{failed}; {right if run else 'no other was run'}{skipped}"
     if untried := [each.name for each in tested if not each.good]:
         return f"nothing was run of {', '.join(untried)}{skipped}"
     never = "; ".join(f"{each.name} ran no case with: {_few(each.never)}" for each in tested if each.never)
-    return f"right: all {run:,} cases that were run{skipped}{never and '; but '}{never}"
+    return f"{right}{skipped}{never and '; but '}{never}"
 
 
 def _few(words: Sequence[str]) -> str:
