@@ -24,6 +24,7 @@ from conformance.models.modes import MODE_STAGES
 from conformance.models.runtime import Runtime
 from conformance.stages import STAGES
 from conformance.together import never_met
+from conformance.values import asked_values
 
 Heard = Callable[[str], None]
 UNHEARD: Heard = lambda what: None
@@ -32,7 +33,8 @@ UNHEARD: Heard = lambda what: None
 @dataclass(frozen=True)
 class Tested:
     """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"; why: what is known
-    of why cases of a kernel are wrong; never: what a kernel may do, and no case that it ran has.
+    of why cases of a kernel are wrong; never: what a kernel may do, and no case that it ran has; values: between which
+    numbers the operands and results of the cases that it ran lie, of each operation.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Tested:
     findings: list[Finding]
     why: Why = Why()
     never: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
 
     def stages(self) -> Iterator[tuple[str, Status, list[Finding]]]:
         """(stage, verdict, findings) in order."""
@@ -92,6 +95,7 @@ class Tested:
             "apart": list(self.why.apart),
             "first": list(self.why.first),
             "never_asked": list(self.never),
+            "values": list(self.values),
         }
         return {"name": self.name, "kind": self.kind, "good": self.good, **known, "stages": stages}
 
@@ -105,7 +109,7 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     there = [each.case for each in (*exact, *random)]
     ran = [each.case for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
     never = (*never_asked(kernel, there, ran), *never_met(kernel, [*exact, *random]))
-    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never)
+    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, tuple(asked_values(ran)))
     yield Tested(kernel.name, "random", with_cause(random, known), known)
 
 

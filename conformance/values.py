@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import inf, log2
@@ -38,18 +38,33 @@ class Values:
 
 @cache
 def values(op: str) -> dict[str, Values]:
-    """Of every operand of an operation, of a last state that is asked for, and of the steps that write, behind their
-    bias, softplus and limits: where u or x is not 0.
+    """Of every operand and result of an operation, of a last state that is asked for, and of the steps that write,
+    behind their bias, softplus and limits: where u or x is not 0.
     """
+    return values_of((*cases(op), *(case for crossing in CROSSINGS for case in crossing(op))))
+
+
+def values_of(some: Iterable[Case]) -> dict[str, Values]:
+    """The same of some cases of one operation."""
     found: dict[str, Values] = {}
-    for case in (*cases(op), *(case for crossing in CROSSINGS for case in crossing(op))):
+    for case in some:
         for name, m in _numbers(case):
             found[name] = found.get(name, Values()).and_those_of(m.double())
     return found
 
 
+def asked_values(ran: Sequence[Case]) -> Iterator[str]:
+    """Of the cases that a kernel ran, in words, a sentence for each operation: beyond these nothing is known of it."""
+    ops = list(dict.fromkeys(case.op for case in ran))
+    for op in ops:
+        of_op = values_of(case for case in ran if case.op == op)
+        said = ", ".join(f"{name} {shown(found.least)} … {shown(found.largest)}" for name, found in of_op.items())
+        yield f"{op}: {said}" if len(ops) > 1 else said
+
+
 def _numbers(case: Case) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, m) for name, m in case.inputs.items() if name != "seq_idx")
+    yield "y", case.expected["y"]
     if "last_state" in case.expected:
         yield "last state", case.expected["last_state"]
     if case.op in STEPS:
@@ -69,7 +84,7 @@ def lines() -> Iterator[str]:
     for op in OPERATIONS:
         for name, found in values(op).items():
             numbers = " | ".join(map(shown, (found.least, found.largest, found.smallest)))
-            yield f"| {op} | {name if name in (WRITES, 'last state') else f'`{name}`'} | {numbers} |"
+            yield f"| {op} | {name if name in (WRITES, 'last state', 'y') else f'`{name}`'} | {numbers} |"
 
 
 def shown(value: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
+import inspect
+
+import torch
 
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
@@ -11,6 +13,7 @@ from conformance.findings import Finding
 from conformance.judge import judged, run, why
 from conformance.kernel import kernel
 from conformance.report import Tested
+from conformance.values import asked_values, shown
 from constructions.command.conformance import _verdict
 
 
@@ -26,12 +29,25 @@ def test_a_window_that_is_ignored_is_named() -> None:
 
 
 def test_a_coroutine_is_closed() -> None:
-    async def norm(x, weight, z=None, eps=1e-5):
+    made = []
+
+    async def later(x):
         return x
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert "coroutine" in judged(kernel(norm), cases("norm")[0]).says
+    def norm(x, weight, z=None, eps=1e-5):
+        made.append(later(x))
+        return made[-1]
+
+    assert "coroutine" in judged(kernel(norm), cases("norm")[0]).says
+    assert inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED
+
+
+def test_the_report_says_between_which_values_was_asked() -> None:
+    of = [case for case in cases("conv") if case.inputs["x"].dtype == torch.float32][:5]
+    (said,) = asked_values(of)
+    largest = max(float(case.expected["y"].max()) for case in of)
+    assert said.startswith("x ") and said.endswith(f"… {shown(largest)}") and " y " in said
+    assert [words.partition(":")[0] for words in asked_values([*of, cases("norm")[0]])] == ["conv", "norm"]
 
 
 def test_one_case_is_told_as_one() -> None:
