@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.errors import CompileError
 from compiler.language.circuit import Circuit
-from compiler.language.operations import Source
+from compiler.language.operations import Operation, Source
 from compiler.language.stream import Stream
 
 MOST_OPERATIONS = 50_000  # some minutes of one core
@@ -25,9 +25,22 @@ def check(circuit: Circuit) -> None:
     reasons: list[tuple[Stream | None, str]] = []
     for stream in circuit.streams:
         reasons += [(stream, problem) for problem in stream.operation.problems(*(s.type for s in stream.inputs))]
-    reasons += _alphabet_problems(circuit) + _language_problems(circuit) + _length_problems(circuit)
+    reasons += (
+        _twice_given(circuit) + _alphabet_problems(circuit) + _language_problems(circuit) + _length_problems(circuit)
+    )
     if reasons:
         raise CompileError(reasons)
+
+
+def _twice_given(circuit: Circuit) -> list[tuple[Stream | None, str]]:
+    """A numeric input has one stream: two of them would be given two values, and its lane holds one."""
+    first: dict[Operation, Stream] = {}
+    reasons: list[tuple[Stream | None, str]] = []
+    for stream in circuit.streams:
+        known = first.setdefault(stream.operation, stream) if stream.operation.source is Source.NUMBERS else stream
+        if known is not stream:
+            reasons.append((stream, f"it is the same numeric input as {known.label}; make another by numbers()"))
+    return reasons
 
 
 def _alphabet_problems(circuit: Circuit) -> list[tuple[Stream | None, str]]:

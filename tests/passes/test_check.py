@@ -10,6 +10,7 @@ import pytest
 from compiler.driver import compile
 from compiler.errors import CompileError
 from compiler.language import memory
+from compiler.language import operations as ops
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -148,3 +149,18 @@ def test_a_circuit_of_too_many_operations_is_refused_with_the_number_before_anyt
         stream = (stream - 1).relu()
     with pytest.raises(CompileError, match=r"circuit 'long' has \d\d operations, and 20 are compiled at most"):
         compile(over_abc("long", stream, 8))
+
+
+def test_a_numeric_input_under_two_streams_is_refused() -> None:
+    """Given 1 and 0 the model said (0, 0), and the circuit (1, 0): both have the lane of one."""
+    first = numbers(Real(0, 1), "x")
+    second = Stream(first.operation, (), "y")
+    with pytest.raises(CompileError, match="it is the same numeric input as x; make another by numbers"):
+        compile(Circuit("two", concatenate(first, second), length=1))
+    compile(Circuit("one", concatenate(first, first, numbers(Real(0, 1), "y")), length=1))
+
+
+@pytest.mark.parametrize("kind", [Real(-1, 1, gap=3), Real(3, 2), Int(2**53 + 1, 2**53 + 1)], ids=str)
+def test_an_input_that_was_not_declared_by_numbers_is_checked(kind: Int | Real) -> None:
+    with pytest.raises(CompileError, match="the type of this input is "):
+        check(Circuit("own", 2 * Stream(ops.Numbers(kind), (), "x"), length=1))

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from compiler.language.alphabet import Alphabet
+from compiler.language.declared import of_input
 from compiler.language.kinds import Kind, of_kinds
 from compiler.language.operations.base import Operation
 from compiler.language.operations.exact import Array, exact_matrix, not_summable, number_text
@@ -126,6 +127,13 @@ class Numbers(Operation):
 
     def result_type(self) -> Type:
         return self.type
+
+    def problems(self) -> list[str]:
+        try:
+            of_input(self.type, "this input")
+        except (TypeError, ValueError) as reason:
+            return [str(reason)]
+        return []
 
     def gap(self) -> Fraction:
         return Fraction(getattr(self.type, "gap", 0.0))
