@@ -32,11 +32,22 @@ MOST_STEPS = 64  # of 128: exp(Δ·A) is then right within `fade_error` of that 
 def check_fading(decay: Fraction, fitter: Fitter) -> None:
     """NotImplementedError where no error of a state that keeps this factor is proved."""
     if not LEAST_DECAY <= decay <= LARGEST_DECAY:
-        raise NotImplementedError(f"its decay is {float(decay):.9g}, and float32 fades by 2^−64 to 1 − 2^−18")
+        raise NotImplementedError(f"its decay is {_told(decay)}, and float32 fades by 2^−64 to 1 − 2^−18")
     if fitter.facts.format is not FLOAT32:
         raise NotImplementedError(
             f"a state that fades has a proved error in float32 only, and the dtype is {fitter.facts.format.name}"
         )
+
+
+def _told(decay: Fraction) -> str:
+    """In nine digits; near 1 as how far it is from it, for it would be written as 1."""
+    return f"1 − {_size(1 - decay)}" if decay > LARGEST_DECAY else _size(decay)
+
+
+def _size(value: Fraction) -> str:
+    """A positive number in nine digits, or about as a power of two where no float64 is as small."""
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    return f"{float(value):.9g}" if float(value) else f"about 2^{power}"
 
 
 class FadingSum(OneColumnState):

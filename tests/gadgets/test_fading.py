@@ -76,6 +76,21 @@ def test_other_targets_refuse(target: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("decay", "said"),
+    [
+        (1 - Fraction(1, 2**40), r"its decay is 1 − 9\.09494702e-13, and float32 fades by 2\^−64 to 1 − 2\^−18"),
+        (1 - Fraction(1, 2**1100), r"its decay is 1 − about 2\^-1100"),
+        (Fraction(1, 2**70), r"its decay is 8\.47032947e-22"),
+        (Fraction(1, 2**1100), r"its decay is about 2\^-1100"),
+    ],
+)
+def test_a_factor_beyond_float32_is_told_as_it_is(decay: Fraction, said: str) -> None:
+    """1 − 2^-40 was told as 1."""
+    with pytest.raises(CompileError, match=said):
+        compiled(fading_sum(signed, decay))
+
+
+@pytest.mark.parametrize(
     ("decay", "reason"),
     [
         (1, "use a state without decay"),

@@ -18,6 +18,8 @@ from compiler.lattice.domain import Domain, summed, times
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
+_SLOWEST = 1 << 64  # 1/(1 − decay) of states that fade more slowly than any module's
+
 
 @dataclass(frozen=True)
 class FadingSum(Operation):
@@ -51,10 +53,10 @@ class FadingSum(Operation):
 
     def domain(self, stream: Operand, known: Known) -> Domain:
         """At most 1/(1 − decay) of the largest value at any one position, and of the sum of all over the whole
-        sequence.
+        sequence. Of T positions it is at most T of them: so the gain is a float for a decay however near to 1.
         """
         d = known.of(stream.inputs[0])
-        gain = 1 / (1 - self.decay)
+        gain = min(1 / (1 - self.decay), Fraction(max(known.max_length, _SLOWEST)))
         low, high = (np.minimum(times(b, gain), d.totals) for b in (np.maximum(-d.low, 0), np.maximum(d.high, 0)))
         units = np.where(np.isinf(d.units), np.inf, 0.0)
         return Domain(units, -low, high, summed(np.maximum(low, high)), times(d.totals, gain))
