@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from numbers import Real
+from fractions import Fraction
+from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from compiler.artifact.manifest import Manifest
 
 _MOST_SHOWN = 4  # lanes, in a message
+_MOST_BITS = 64  # of the denominator of a fraction, in a message
+_AXES = 3  # of the numbers of an input: sequences, positions, lanes
 _WHOLE = 2.0**53  # below, float64 holds every integer
 Inputs = Mapping[Stream, np.ndarray] | Mapping[str, np.ndarray]  # for each numeric input (batch, time, width)
 
@@ -78,7 +81,7 @@ class NumericStack(nn.Module):
         self._check_keys(instance(inputs, Mapping, "inputs", "a dict from numeric input to array"))
         if not inputs and shape is None:
             raise ValueError(f"no numeric input has values; {self._names}.")
-        by_key: dict[object, np.ndarray] = {key: _numeric(_label(key), values) for key, values in inputs.items()}
+        by_key: dict[object, np.ndarray] = {key: _numeric(self._called(key), values) for key, values in inputs.items()}
         shape = next(iter(by_key.values())).shape[:2] if shape is None else _sequences(shape)
         if 0 in shape:
             what = "sequences" if shape[0] == 0 else "positions"
@@ -99,7 +102,14 @@ class NumericStack(nn.Module):
 
     @property
     def _names(self) -> str:
-        return f"the inputs are {', '.join(i.name for i in self.inputs)}"
+        return f"the inputs are {', '.join(i.name for i in self.inputs)}" if self.inputs else "the model has no input"
+
+    def _called(self, key: object) -> str:
+        """What an input is called here: a stream may have been named anew since."""
+        if not isinstance(key, Stream):
+            return str(key)
+        own = zip(self._streams, self.inputs, strict=True)
+        return next((record.name for stream, record in own if stream is key), key.label)
 
     def _check_keys(self, inputs: Inputs) -> None:
         """ValueError for a key of which it is not sure whose values it has: they would be left out without a word.
@@ -116,9 +126,10 @@ class NumericStack(nn.Module):
                 known = isinstance(key, str) and called[key] > 0
             if not known:
                 another = " of this model, which takes values by name or by its own streams" * isinstance(key, Stream)
-                raise ValueError(f"there is no numeric input {_label(key)!r}{another}; {self._names}.")
-            if isinstance(key, Stream) and key.label in inputs and called[key.label] == 1:
-                raise ValueError(f"numeric input {key.label!r} is given twice, by its name and by its stream.")
+                raise ValueError(f"there is no numeric input {self._called(key)!r}{another}; {self._names}.")
+            name = self._called(key)
+            if isinstance(key, Stream) and name in inputs and called[name] == 1:
+                raise ValueError(f"numeric input {name!r} is given twice, by its name and by its stream.")
 
     def forward(self, lanes: Tensor) -> Tensor:
         """(batch, time, d_model) to (batch, time, outputs)."""
@@ -248,18 +259,11 @@ def _sequences(shape: tuple[int, ...]) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _label(key: object) -> str:
-    return key.label if isinstance(key, Stream) else str(key)
-
-
 def _numeric(name: str, values: object) -> np.ndarray:
     """The values as an array of real numbers; ValueError for any other, and where some are left out by a mask."""
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().double().numpy() if values.is_floating_point() else values.detach().cpu().numpy()
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(f"numeric input {name!r} is a masked array, and every number is needed; fill it first.")
+    plain = _unwrapped(name, values)
     try:
-        array = np.asarray(values)
+        array = np.asarray(plain)
     except ValueError as reason:
         raise ValueError(f"numeric input {name!r} has rows of different lengths: {reason}.") from reason
     odd = {type(v).__name__ for v in array.flat if not isinstance(v, Real | np.bool_)} if array.dtype == object else ()
@@ -267,6 +271,30 @@ def _numeric(name: str, values: object) -> np.ndarray:
         found = f"{min(odd)} entries" if odd else f"entries of dtype {array.dtype}"
         raise ValueError(f"numeric input {name!r} has {found}, and real numbers are needed.")
     return array
+
+
+def _unwrapped(name: str, values: object, depth: int = 0) -> object:
+    """The values with arrays for tensors, in lists as well; ValueError for tensors and arrays that do not hold all."""
+    if isinstance(values, Tensor):
+        return _of_tensor(name, values)
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"numeric input {name!r} is a masked array, and every number is needed; fill it first.")
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes) and depth <= _AXES:
+        return [_unwrapped(name, entry, depth + 1) for entry in values]
+    return values
+
+
+def _of_tensor(name: str, tensor: Tensor) -> np.ndarray:
+    """The numbers of a tensor, of float formats as float64; ValueError where it holds none, or not one after another.
+
+    What NumPy has no word for is told here: torch names functions of its own.
+    """
+    quantized, kind = tensor.is_quantized, str(tensor.layout).removeprefix("torch.")
+    if tensor.is_meta or quantized or tensor.is_nested or tensor.layout is not torch.strided:
+        kind = "meta" if tensor.is_meta else "quantized" if quantized else "nested" if tensor.is_nested else kind
+        raise ValueError(f"numeric input {name!r} is a {kind} tensor, and one that holds every number is needed.")
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+    return (plain.double() if plain.is_floating_point() else plain).numpy()
 
 
 def _rounded(record: NumberInput, given: np.ndarray) -> np.ndarray:
@@ -285,16 +313,21 @@ def _rounded(record: NumberInput, given: np.ndarray) -> np.ndarray:
         near &= np.abs(values) >= _WHOLE
     for value, held in zip(given[near].tolist(), values[near].tolist(), strict=True):
         if value != held:
+            whole = not isinstance(value, Fraction) or value.denominator == 1
+            unheld = ", which float64 does not" * whole
             raise ValueError(
-                f"numeric input {record.name!r} holds {_exactly(value)}, which float64 does not, and it must be "
-                f"{record.kind}."
+                f"numeric input {record.name!r} holds {_exactly(value)}{unheld}, and it must be {record.kind}."
             )
     return values
 
 
-def _exactly(value: int | np.floating) -> str:
+def _exactly(value: Any) -> str:
     """All digits: in those of a float64 it would be written as the number that float64 does hold."""
-    return str(value) if isinstance(value, int) else np.format_float_positional(value, unique=True, trim="0")
+    if not isinstance(value, Rational):
+        return np.format_float_positional(value, unique=True, trim="0")
+    exact = Fraction(value)
+    few = exact.denominator.bit_length() <= _MOST_BITS
+    return str(exact) if few else f"a fraction near {float(exact):g}"
 
 
 def _checked(record: NumberInput, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -311,7 +344,7 @@ def _checked(record: NumberInput, given: np.ndarray, shape: tuple[int, ...]) -> 
         wrong |= values != np.round(values)
     if wrong.any():
         raise ValueError(
-            f"numeric input {record.name!r} holds {_written(values[wrong][0])}, and it must be {record.kind}."
+            f"numeric input {record.name!r} holds {_written(given[wrong][0])}, and it must be {record.kind}."
         )
     if record.one_hot and (several := values.sum(axis=-1) > 1).any():
         lanes = np.flatnonzero(values[several][0])[:_MOST_SHOWN].tolist()
@@ -322,7 +355,10 @@ def _checked(record: NumberInput, given: np.ndarray, shape: tuple[int, ...]) -> 
     return values
 
 
-def _written(value: float) -> str:
+def _written(value: Any) -> str:
     """In six digits where they are all; a number just outside of a bound would else be written as the bound."""
-    short, exact = f"{value:g}", float(value)
+    if isinstance(value, Rational):
+        return _exactly(value)
+    exact = float(value)
+    short = f"{exact:g}"
     return short if float(short) == exact else str(int(exact)) if exact.is_integer() else repr(exact)

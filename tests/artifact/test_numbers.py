@@ -13,7 +13,20 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import compiler
-from compiler import Bool, Circuit, CompileError, Int, OneHot, Real, concatenate, dot, fading_sum, latch_bank, numbers
+from compiler import (
+    Bool,
+    Circuit,
+    CompileError,
+    Int,
+    OneHot,
+    Real,
+    concatenate,
+    constant,
+    dot,
+    fading_sum,
+    latch_bank,
+    numbers,
+)
 from compiler.analysis.domains import Domains
 from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import REACHES, Artifact, error_bounds
@@ -349,10 +362,11 @@ def _pair(first: str = "n", second: str = "m") -> NumericStack:
 
 ONES = np.ones((1, 3, 1))
 HALF = np.full((1, 3, 1), Fraction(1, 2), dtype=object)
-NEARLY = np.full((1, 3, 1), 1 + Fraction(1, 2**80), dtype=object)  # the nearest float64 is 1
+NEARLY = np.full((1, 3, 1), 1 + Fraction(1, 2**60), dtype=object)  # the nearest float64 is 1
 NO_NUMBERS: dict[str, tuple[object, str]] = {
     "halves": (HALF, "must be an integer from -8 to 8"),
-    "nearly integers": (NEARLY, "which float64 does not, and it must be an integer from -8 to 8"),
+    "nearly integers": (NEARLY, f"holds {1 + Fraction(1, 2**60)}, and it must be an integer from -8 to 8"),
+    "more digits": ([[[2**63 + 1]] * 3], "holds 9223372036854775809, and it must be an integer from -8 to 8"),
     "beyond float64": (np.full((1, 3, 1), 10**400, dtype=object), "holds a number beyond float64"),
     "complex": (ONES + 2j, "has entries of dtype complex128, and real numbers are needed"),
     "complex objects": ((ONES + 2j).astype(object), "has complex entries, and real numbers are needed"),
@@ -361,6 +375,12 @@ NO_NUMBERS: dict[str, tuple[object, str]] = {
     "times": (ONES.astype("timedelta64[s]"), "and real numbers are needed"),
     "nothing": (np.full((1, 3, 1), None), "has NoneType entries, and real numbers are needed"),
     "masked": (np.ma.masked_equal(ONES, 1), "is a masked array, and every number is needed"),
+    "masked in a list": ([np.ma.masked_equal(ONES[0], 1)], "is a masked array, and every number is needed"),
+    "one masked in lists": ([[[1.0], [np.ma.masked], [1.0]]], "is a masked array, and every number is needed"),
+    "meta": (torch.ones(1, 3, 1, device="meta"), "is a meta tensor, and one that holds every number is needed"),
+    "sparse": (torch.ones(1, 3, 1).to_sparse(), "is a sparse_coo tensor"),
+    "meta in a list": ([[torch.ones(1, device="meta")] * 3], "is a meta tensor"),
+    "a long fraction": (np.full((1, 3, 1), Fraction(3**9999, 2**15848), dtype=object), "holds a fraction near 1.0"),
     "ragged": ([[[1], [1, 2], [1]]], "has rows of different lengths"),
     "no sequences": (ONES[:0], "no sequences, and at least one is needed"),
     "no positions": (ONES[:, :0], "no positions, and at least one is needed"),
@@ -380,6 +400,34 @@ def test_numbers_of_any_kind_are_taken() -> None:
         n = np.array(whole).astype(kind)
         out = _pair().run({"n": n, "m": np.array([[[1], [1], [Fraction(4, 2)]]], dtype=object)})
         assert out.ravel().tolist() == [int(n[0, 0, 0]) - 2, int(n[0, 1, 0]) - 2, int(n[0, 2, 0]) - 4]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_quantized_tensor_is_refused() -> None:
+    quantized = torch.quantize_per_tensor(torch.ones(1, 3, 1), 1.0, 0, torch.qint8)
+    with pytest.raises(ValueError, match="is a quantized tensor, and one that holds every number is needed"):
+        _pair().run({"n": quantized, "m": quantized})
+
+
+def test_lists_of_tensors_are_taken() -> None:
+    one = torch.ones(1)
+    for entry in (one.bfloat16(), one.half(), one.int(), one.requires_grad_(), one.detach()):
+        assert _pair().run({"n": [[entry, 3 * entry]], "m": [one.detach().expand(2, 1)]}).ravel().tolist() == [-1, 1]
+
+
+def test_an_input_that_is_named_anew_is_not_given_twice() -> None:
+    n = numbers(Int(-8, 8), "n")
+    stack = numeric_stack(compiler.compile(Circuit("one", 2 * n, length=3)))
+    n.named("r")
+    assert (stack.run({n: ONES}) == 2).all()
+    with pytest.raises(ValueError, match="'n' is given twice, by its name and by its stream"):
+        stack.run({n: ONES, "n": 0 * ONES})
+
+
+def test_a_model_without_inputs_says_so() -> None:
+    stack = numeric_stack(compiler.compile(Circuit("three", 3 * constant(1), length=3)))
+    with pytest.raises(ValueError, match="there is no numeric input 'x'; the model has no input"):
+        stack.run({"x": ONES})
 
 
 def test_a_large_integer_is_not_rounded() -> None:
