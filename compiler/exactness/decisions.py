@@ -16,7 +16,7 @@ def check_decisions(circuit: Circuit, context: Context) -> None:
     if not settled or error_bound(circuit, context.domains, context.format, context.target.chunk) is not None:
         return
     reason = (
-        f"it decides about a real number, and no bound is known on how far {context.format.name} is from it; "
-        "exceeds(a, b, gap) is no flag, and needs none"
+        f"it decides about a real number, and nothing shows that {context.format.name} is near enough to it for its "
+        "gap; a wider gap may do, and exceeds(a, b, gap) is no flag and needs none"
     )
     raise CompileError([(settled[0], reason)])

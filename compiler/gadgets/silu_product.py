@@ -31,10 +31,11 @@ class SiluProduct(Gadget):
             )
         scale = operation_of(stream, ops.SiluProduct).scale
         reach = sum((fitter.facts.domains.of(s).bound for s in inputs), Fraction(0))
-        if 2 * scale * max(reach, scale) > FLOAT32.largest:  # four terms of λ·reach/2, and the weight λ²/2
+        if (most := 2 * scale * max(reach, scale)) > FLOAT32.largest:  # four terms of λ·reach/2, the weight λ²/2
+            what = "its weights" if reach < scale else "its four terms, before they cancel,"
             raise NotImplementedError(
-                f"its four terms can reach {2 * float(scale * reach):g} before they cancel, and float32 ends at "
-                f"{FLOAT32.largest:g}; take a smaller scale, or write a * b"
+                f"{what} can reach {float(most):g}, and float32 ends at {FLOAT32.largest:g}; take a smaller scale, or "
+                "write a * b"
             )
         return super().fit(stream, inputs, fitter)
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from compiler.analysis.domains import Domains
+from compiler.analysis.domains.linear import interval_within
 from compiler.analysis.least_size import least_size
 from compiler.language.operations.exact import number_text
 from compiler.language.stream import Stream
@@ -69,12 +72,13 @@ def need_gap(domains: Domains, stream: Stream) -> Fraction:
             f"it compares real numbers: {_held(domains, stream)}, and nothing shows how near to 0 it may come; declare "
             "that an input keeps away, as numbers(Real(-1, 1, gap=1/64)), or take exceeds(a, b, gap), which is no flag"
         )
-    within = 1 / power_of_two(1 / gap)
-    if domains.of(stream).bound / within > _WIDEST:
+    within, (low, high) = 1 / power_of_two(1 / gap), interval_within(stream, domains)
+    most = Fraction(float(np.maximum(np.abs(low), np.abs(high)).max()))  # behind what cancels
+    if most / within > _WIDEST:
         raise NotImplementedError(
             f"it compares real numbers: {_held(domains, stream)}, more than {_WIDEST} times its gap of "
             f"{number_text(within)}; in float32 what is compared needs a gap of "
-            f"{number_text(power_of_two(domains.of(stream).bound / _WIDEST))}"
+            f"{number_text(power_of_two(most / _WIDEST))}"
         )
     return within
 
