@@ -22,6 +22,7 @@ from conformance.models.case import ModelCase, read_all
 from conformance.models.judge import judge_model
 from conformance.models.modes import MODE_STAGES
 from conformance.models.runtime import Runtime
+from conformance.sizes import asked_sizes
 from conformance.stages import STAGES
 from conformance.together import never_met
 from conformance.values import asked_values
@@ -34,7 +35,7 @@ UNHEARD: Heard = lambda what: None
 class Tested:
     """All findings of one kernel, or of one runtime on models; kind: "kernel", "random" or "models"; why: what is known
     of why cases of a kernel are wrong; never: what a kernel may do, and no case that it ran has; values: between which
-    numbers the operands and results of the cases that it ran lie, of each operation.
+    numbers the operands and results of the cases that it ran lie, of each operation; sizes: how large these are.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Tested:
     why: Why = Why()
     never: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
 
     def stages(self) -> Iterator[tuple[str, Status, list[Finding]]]:
         """(stage, verdict, findings) in order."""
@@ -96,6 +98,7 @@ class Tested:
             "first": list(self.why.first),
             "never_asked": list(self.never),
             "values": list(self.values),
+            "sizes": list(self.sizes),
         }
         return {"name": self.name, "kind": self.kind, "good": self.good, **known, "stages": stages}
 
@@ -109,7 +112,9 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     there = [each.case for each in (*exact, *random)]
     ran = [each.case for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
     never = (*never_asked(kernel, there, ran), *never_met(kernel, [*exact, *random]))
-    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, tuple(asked_values(ran)))
+    yield Tested(
+        kernel.name, "kernel", with_cause(exact, known), known, never, tuple(asked_values(ran)), tuple(asked_sizes(ran))
+    )
     yield Tested(kernel.name, "random", with_cause(random, known), known)
 
 

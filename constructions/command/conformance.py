@@ -325,6 +325,8 @@ def _show(tested: list[Tested], version: str | None) -> None:
         console.print(Text.assemble((f"{each.name}{heading}", BOLD), f": {line}"))
         for values in each.values:
             console.print(f"  values asked: {values}", soft_wrap=True)
+        for sizes in each.sizes:
+            console.print(f"  sizes asked: {sizes}", soft_wrap=True)
         for why, count in each.skipped():
             share = f"{count} of {len(each.findings)} cases"
             console.print(f"  skipped, for {why}: {share}", soft_wrap=True)
