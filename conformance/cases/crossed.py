@@ -190,7 +190,7 @@ def layer_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     """
     found = dict(factors_of(op, lengths)) | {"sizes": _LAYER_SIZES[op], "batch": [1, 3]}
     if op == "norm":
-        return found | {"length": (1, 9), "groups": [1, 2, 8]}
+        return found | {"length": (1, 9, 128), "groups": [1, 2, 8]}
     if "chunk" in found:
         found["chunk"] = [64, 32, 128, 256]
     if "groups" in found:
