@@ -12,7 +12,6 @@ import json
 import os
 import re
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -87,9 +86,9 @@ def _run() -> int:
 
 
 def _leave_stdout() -> None:
-    """What the standard output still holds comes to nothing: the flush where the process ends would fail once more."""
-    with suppress(OSError, ValueError):  # of a program of others it is no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    from constructions.command.stdout import leave_stdout
+
+    leave_stdout()
 
 
 def _unwritten(error: OSError) -> str:

@@ -20,7 +20,7 @@ from constructions.command.options import Json, Scheduler, Workers
 from constructions.command.outputs import JUNIT, VECTORS, check_apart, check_kind, check_outside
 from constructions.command.reporting import strict_json
 from constructions.command.sharding import Where
-from constructions.command.stdout import stdout_lent, told
+from constructions.command.stdout import leave_stdout, stdout_lent, told
 
 if TYPE_CHECKING:
     from conformance.findings import Finding, Why
@@ -162,7 +162,7 @@ def _said_of(what: str) -> Iterator[list[str]]:
         with suppress(OSError):
             os.write(2, f"{failed[0]}\n".encode(errors="replace"))
         if what.startswith("the report"):
-            _leave_stdout()
+            leave_stdout()
 
 
 def _check_readable() -> None:
@@ -171,12 +171,6 @@ def _check_readable() -> None:
     """
     if sys.__stdout__ is None:
         raise OSError("the standard output is closed")
-
-
-def _leave_stdout() -> None:
-    """What it holds still comes to nothing: Python would fail on it once more where the process ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _no_verdict() -> int:

@@ -55,6 +55,12 @@ def told(text: str) -> None:
         _written(_own, text)
 
 
+def leave_stdout() -> None:
+    """What the standard output still holds comes to nothing: the flush where the process ends would fail once more."""
+    with suppress(OSError, ValueError):  # of a program of others it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def end_stdout() -> None:
     """What is printed from now on, as by what code of others does when the process ends, goes to stderr: no word of it
     stands behind the report.
