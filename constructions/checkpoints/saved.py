@@ -93,7 +93,7 @@ def verify_checkpoint(
     except DamagedWeights as cut:
         return Finding(None, None, [str(cut)], str(cut), {})
     except CheckpointError:
-        if (damaged := _unread(directory / WEIGHTS)) is None:
+        if (damaged := unread(read_shapes, directory / WEIGHTS)) is None:
             raise
         return Finding(None, None, [damaged], damaged, {})
     if built.model is None:
@@ -119,10 +119,10 @@ def verify_checkpoint(
     return Finding(built, stack, complaints, damage, results, proof)
 
 
-def _unread(weights: Path) -> str | None:
-    """Why a file of weights cannot be opened; None where it can."""
+def unread(read: Callable[[Path], object], path: Path) -> str | None:
+    """Why what reads this path refuses it; None where it does not."""
     try:
-        read_shapes(weights)
+        read(path)
     except CheckpointError as reason:
         return str(reason)
     return None

@@ -27,7 +27,7 @@ from compiler.runtime import mamba_classes
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import claims, report
 from constructions.checkpoints.built import Built
-from constructions.checkpoints.saved import Finding, rebuilt, recorded
+from constructions.checkpoints.saved import Finding, rebuilt, recorded, unread
 from verify.check import Verification, check
 from verify.samples import Cost, chosen_batches
 
@@ -65,7 +65,7 @@ def verify_export(
     try:
         built = rebuilt(directory, record, RECORD, WEIGHTS)
     except CheckpointError:
-        if (gone := _damage(directory, record) or _unread(directory)) is None:
+        if (gone := _damage(directory, record) or unread(_tensors, directory)) is None:
             raise
         return Finding(None, None, [gone], gone, {})
     gated = gated_language_model(built.compiled)
@@ -137,15 +137,6 @@ def _tensors(directory: Path) -> dict[str, torch.Tensor]:
     if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
         raise CheckpointError(f"{path} holds no tensors by their names, so nothing of it was run.")
     return found
-
-
-def _unread(directory: Path) -> str | None:
-    """Why the weights cannot be read; None where they can."""
-    try:
-        _tensors(directory)
-    except CheckpointError as reason:
-        return str(reason)
-    return None
 
 
 def _differences(
