@@ -58,35 +58,54 @@ class Trait:
 
 def features(case: Case) -> dict[str, Any]:
     """Options and sizes of a case by name: True, a number, or a dtype."""
-    operand = case.inputs[_OPERAND.get(case.op, "x")]
+    operand = _operand(case)
     found: dict[str, Any] = {_GIVEN[name]: True for name in case.inputs if name in _GIVEN}
     found |= {words: True for name, words in _ASKED.items() if case.options.get(name)}
-    found |= dict(zip(_AXES[case.op], operand.shape, strict=True))
+    found |= _axes(case)
     found |= {_FORMS[name]: True for name, _ in forms_of(case)}
     found["dtype"] = str(operand.dtype).removeprefix("torch.")
     if {"last_state", "document_states"} & case.expected.keys():
         found["last state"] = True
     if case.tolerance:
         found["a tolerance"] = True
-    if case.op in ("selective_scan", "ssd"):
-        B = case.inputs["B"]
-        found["groups"] = B.shape[2] if case.op == "ssd" else B.shape[1] if B.dim() == 4 else 1
-        found["state columns"] = B.shape[-1] if case.op == "ssd" else B.shape[-2]
-        if case.op == "ssd" and "D" in case.inputs and case.inputs["D"].dim() == 2:
-            found["D of each channel"] = True
-    if case.op == "delta_rule":
-        found["places of a key"] = case.inputs["k"].shape[-1]
-    if case.op == "norm":
-        found["groups"] = operand.shape[-1] // case.options["group_size"]
-    if case.op == "conv":
-        found["taps"] = case.inputs["weight"].shape[1]
-        if case.options["activation"]:  # two names of one function, of which a kernel may know one
-            found["name of the activation"] = f"activation {case.options['activation']!r}"
+    found |= _beside_axes(case)
+    if case.op == "ssd" and "D" in case.inputs and case.inputs["D"].dim() == 2:
+        found["D of each channel"] = True
+    if case.op == "conv" and case.options["activation"]:  # two names of one function, of which a kernel may know one
+        found["name of the activation"] = f"activation {case.options['activation']!r}"
     if "chunk_size" in case.options:
         found["positions of a chunk"] = case.options["chunk_size"]
     if not case.tolerance:
         found[_BITS] = max(_bits(m) for m in case.inputs.values() if m.is_floating_point())
     return found
+
+
+def sizes(case: Case) -> dict[str, int]:
+    """What a case has how many of, by name."""
+    return _axes(case) | _beside_axes(case)
+
+
+def _operand(case: Case) -> torch.Tensor:
+    return case.inputs[_OPERAND.get(case.op, "x")]
+
+
+def _axes(case: Case) -> dict[str, int]:
+    return dict(zip(_AXES[case.op], _operand(case).shape, strict=True))
+
+
+def _beside_axes(case: Case) -> dict[str, int]:
+    """The sizes that no axis of the operand has."""
+    match case.op:
+        case "selective_scan":
+            B = case.inputs["B"]
+            return {"groups": B.shape[1] if B.dim() == 4 else 1, "state columns": B.shape[-2]}
+        case "ssd":
+            return {"groups": case.inputs["B"].shape[2], "state columns": case.inputs["B"].shape[-1]}
+        case "delta_rule":
+            return {"places of a key": case.inputs["k"].shape[-1]}
+        case "norm":
+            return {"groups": _operand(case).shape[-1] // case.options["group_size"]}
+    return {"taps": case.inputs["weight"].shape[1]}
 
 
 def _bits(tensor: torch.Tensor) -> int:

@@ -17,7 +17,7 @@ _PAYLOADS = {torch.float32: (0x7F800000, 2**22), torch.bfloat16: (0x7F80, 2**6),
 _PAYLOADS |= {torch.float64: (0x7FF0000000000000, 2**51), torch.int32: (2**30, 2**22)}
 """Of signalling NaN: the bits that all have, and how many have the same. Of integers: the first and how many."""
 _MULTIPLE = 16  # a row of a projection begins at a multiple of it
-VIEWED = {
+_VIEWED = {
     "selective_scan": "u delta z B C seq_idx",
     "ssd": "x dt z B C seq_idx",
     "conv": "x seq_idx",
@@ -50,9 +50,15 @@ def shares(words: str | None) -> list[str]:
     return words.split(" and ") if words else []
 
 
+def same_in_all_rows(inputs: Mapping[str, Tensor], words: str | None) -> dict[str, Tensor]:
+    """Those of the operands named in words that there are, each row that of the first."""
+    there = [name for name in shares(words) if name in inputs]
+    return {name: inputs[name][:1].repeat_interleave(len(inputs[name]), 0) for name in there}
+
+
 def viewed(case: Case) -> list[str]:
     """The operands that views are made of."""
-    return VIEWED[case.op].split()
+    return _VIEWED[case.op].split()
 
 
 def _layout(op: str, case: Case, name: str) -> bool | str:
@@ -61,7 +67,7 @@ def _layout(op: str, case: Case, name: str) -> bool | str:
 
 
 def _one(op: str, name: str, m: Any, layout: bool | str) -> Any:
-    if not layout or name not in VIEWED[op].split() or not isinstance(m, Tensor):
+    if not layout or name not in _VIEWED[op].split() or not isinstance(m, Tensor):
         return m
     if layout == "shared":  # not what is written to
         return m[:1].expand_as(m) if name != "state" and bool((m == m[:1]).all()) else m

@@ -14,6 +14,7 @@ from torch import Tensor
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.loader import Case
+from conformance.sizes import by_operation
 from conformance.steps import STEPS, steps_of
 
 MARK, END = "<!-- table values -->\n", "<!-- end values -->"
@@ -55,11 +56,12 @@ def values_of(some: Iterable[Case]) -> dict[str, Values]:
 
 def asked_values(ran: Sequence[Case]) -> Iterator[str]:
     """Of the cases that a kernel ran, in words, a sentence for each operation: beyond these nothing is known of it."""
-    ops = list(dict.fromkeys(case.op for case in ran))
-    for op in ops:
-        of_op = values_of(case for case in ran if case.op == op)
-        said = ", ".join(f"{name} {shown(found.least)} … {shown(found.largest)}" for name, found in of_op.items())
-        yield f"{op}: {said}" if len(ops) > 1 else said
+    return by_operation(ran, _ends)
+
+
+def _ends(ran: Sequence[Case]) -> str:
+    found = values_of(ran).items()
+    return ", ".join(f"{name} {shown(each.least)} … {shown(each.largest)}" for name, each in found)
 
 
 def _numbers(case: Case) -> Iterator[tuple[str, Tensor]]:

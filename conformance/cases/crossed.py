@@ -23,7 +23,7 @@ from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
 from conformance.cases.finer import finer
 from conformance.cases.packing import WIDE_LENGTHS, cuts_of, documents_of, inside_of_chunks
-from conformance.layouts import shares
+from conformance.layouts import same_in_all_rows
 from conformance.loader import Case
 from conformance.lots import lot
 
@@ -256,9 +256,7 @@ def crossing(
     if row.get("axis of one group"):
         inputs |= {name: inputs[name][:, None] for name in ("B", "C")}
     if shared := row.get("shared"):
-        inputs |= {
-            name: inputs[name][:1].repeat_interleave(row["batch"], 0) for name in shares(shared) if name in inputs
-        }
+        inputs |= same_in_all_rows(inputs, shared)
         options["shared"] = shared
     options |= {"cuts": cuts} if cuts else {}
     options |= {"views": row["views"]} if row["views"] else {}

@@ -20,7 +20,7 @@ from torch import Tensor
 from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP, UNITS
 from conformance.cases.draw import BF16, Draw, case, name_of
 from conformance.cases.states import AFTER_A_STATE
-from conformance.layouts import shares
+from conformance.layouts import same_in_all_rows
 from conformance.loader import Case
 
 KEEP, ERASE = 0.0, -256.0
@@ -257,8 +257,7 @@ def rendered(row: Row) -> Case:
         inputs[row.wide] = inputs[row.wide] * draw.wide(row.wide, inputs[row.wide], row.dtype)
     if row.wide == "beta":  # between 0 and 2, as ever
         inputs["beta"] = inputs["beta"] / 2048
-    for name in shares(row.shared):
-        inputs[name] = inputs[name][:1].repeat_interleave(row.batch, 0)
+    inputs |= same_in_all_rows(inputs, row.shared)
     if row.documents:
         inputs["seq_idx"] = torch.tensor(
             [[i for i, length in enumerate(row.documents) for _ in range(length)]] * row.batch, dtype=torch.int32
