@@ -70,7 +70,6 @@ class Writer:
         self.directory, self.runtime = path_of(directory, "the directory"), runtime
         self.manifest = read_manifest(directory)
         check_files(self.directory, self.manifest)
-        check_config(read_json(self.directory / CONFIG))  # which transformers would take as it is
         if self.manifest.promise.language is None:
             raise CheckpointError(f"{directory} holds a model over numbers, and only one over tokens writes.")
         self.tokens, self._language = read_tokens(self.directory), self.manifest.promise.language
@@ -200,6 +199,7 @@ def transformers_model(directory: str | Path, dtype: str):
     from compiler.runtime import torch_only_transformers
     from compiler.runtime.saved_model import saved_model
 
+    check_config(read_json(Path(directory) / CONFIG))  # it would take others as they are
     torch_only_transformers()
     disable_progress_bar()
     return saved_model(Path(directory), format_of(dtype).torch_dtype)
