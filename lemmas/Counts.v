@@ -1,7 +1,7 @@
 (* Counts that outgrow the format. *)
 
 From Coq Require Import ZArith Reals List Lra Lia.
-From Flocq Require Import Core.
+From Flocq Require Import Core Relative.
 From Lemmas Require Import Formats Sums Activations Perturbed.
 Import ListNotations.
 Open Scope R_scope.
@@ -153,6 +153,76 @@ Proof.
   { apply (sequence_at_most_twice (-149) 24 choice). intros y Hy. apply in_map_iff in Hy as (q & <- & Hq). now apply
     (H q Hq). }
   lra.
+Qed.
+
+(* A narrower format. What float32 has added, a number of the format and a part more, is cast to the format behind each
+   step: rounded twice, it adds no more than 65/32 of the part. *)
+Section Narrow.
+Variables emin p : Z.
+Context {positive : Prec_gt_0 p}.
+Hypothesis narrower : (p <= 11 /\ -149 <= emin)%Z.
+Variables choice choice32 : Z -> bool.
+Notation fexp := (FLT_exp emin p).
+Notation narrow := (round radix2 fexp (Znearest choice)).
+Notation single := (round radix2 (FLT_exp (-149) 24) (Znearest choice32)).
+
+Lemma narrow_is_single h : generic_format radix2 fexp h -> generic_format radix2 (FLT_exp (-149) 24) h.
+Proof. apply generic_inclusion_mag. intros _. unfold FLT_exp. lia. Qed.
+
+Theorem narrow_adds h y : generic_format radix2 fexp h -> 0 <= h -> y = 0 \/ two (-126) <= y ->
+  narrow (single (h + y)) <= h + 65 / 32 * y.
+Proof.
+  intros F H Y.
+  assert (P24 : Prec_gt_0 24) by reflexivity.
+  assert (Y0 : 0 <= y) by (pose proof (bpow_ge_0 radix2 (-126)); destruct Y; lra).
+  set (s := single (h + y)).
+  assert (S : h <= s).
+  { unfold s. rewrite <- (round_generic radix2 (FLT_exp (-149) 24) (Znearest choice32) h) at 1 by now apply narrow_is_single.
+    apply round_le; [typeclasses eauto..|lra]. }
+  destruct (Rle_lt_dec (s - h) (65 / 64 * y)) as [A|A].
+  - pose proof (adds_at_most_twice emin p choice h (s - h) F ltac:(lra)) as T. replace (h + (s - h)) with s in T by ring. lra.
+  - destruct Y as [Y|Y].
+    { exfalso. unfold s in A. rewrite Y, Rplus_0_r, round_generic in A by (try typeclasses eauto; now apply narrow_is_single). lra. }
+    assert (E : Rabs (s - (h + y)) <= / 2 * bpow radix2 (-24 + 1) * Rabs (h + y)).
+    { unfold s. apply relative_error_N_FLT; [reflexivity|].
+      change (-149 + 24 - 1)%Z with (-126)%Z. rewrite Rabs_pos_eq; lra. }
+    rewrite (Rabs_pos_eq (h + y)) in E by lra. apply Rabs_le_inv in E.
+    assert (D : bpow radix2 (-24 + 1) = / 8388608) by (simpl; lra). rewrite D in E.
+    assert (N : narrow s <= h).
+    { apply round_N_le_midp; [typeclasses eauto|exact F|]. rewrite succ_eq_pos by exact H.
+      pose proof (ulp_FLT_gt radix2 emin p h) as U. rewrite (Rabs_pos_eq h) in U by exact H.
+      assert (G : bpow radix2 (-11) <= bpow radix2 (-p)) by (apply bpow_le; lia).
+      assert (G0 : bpow radix2 (-11) = / 2048) by (simpl; lra). rewrite G0 in G.
+      pose proof (Rmult_le_compat_l h _ _ H G). lra. }
+    lra.
+Qed.
+
+(* So a state that begins with what a prefill counts, cast to the format, and goes on by steps, holds at most 13/6 of
+   what there is to count. *)
+Theorem narrow_counts_at_most h first parts : generic_format radix2 fexp h ->
+  0 <= h <= (1 + two (-8)) * (32 / 15 * first) -> (forall y, In y parts -> y = 0 \/ two (-126) <= y) ->
+  fold_left (fun s y => narrow (single (s + y))) parts h <= 13 / 6 * (first + sum parts).
+Proof.
+  intros F [H0 H] Y.
+  assert (E : two (-8) = / 256) by (unfold two; simpl; lra). rewrite E in H.
+  enough (G : fold_left (fun s y => narrow (single (s + y))) parts h <= h + 65 / 32 * sum parts /\ 0 <= sum parts) by lra.
+  clear H. revert h F H0. induction parts as [|y l IH]; intros h F H0; simpl; [lra|].
+  assert (Yl : forall x, In x l -> x = 0 \/ two (-126) <= x) by (intros x Hx; apply Y; now right).
+  assert (Y0 : 0 <= y) by (pose proof (bpow_ge_0 radix2 (-126)); destruct (Y y (or_introl eq_refl)); lra).
+  assert (P24 : Prec_gt_0 24) by reflexivity.
+  assert (N : 0 <= narrow (single (h + y))).
+  { apply round_ge_generic; [typeclasses eauto..|apply generic_format_0|].
+    apply round_ge_generic; [typeclasses eauto..|apply generic_format_0|lra]. }
+  assert (Fr : generic_format radix2 fexp (narrow (single (h + y)))) by (apply generic_format_round; typeclasses eauto).
+  destruct (IH Yl _ Fr N) as [A B]. pose proof (narrow_adds h y F H0 (Y y (or_introl eq_refl))). lra.
+Qed.
+End Narrow.
+
+(* n roundings of a line, each by a part of u. *)
+Theorem often_rounded n u : 0 <= u < 1 -> INR n * u < 1 -> (1 + u) ^ n <= 1 / (1 - INR n * u).
+Proof.
+  intros U H. pose proof (gamma u U n H) as G. unfold grown in G. apply Rle_trans with (1 + INR n * u / (1 - INR n * u)); [lra|].
+  right. field. lra.
 Qed.
 
 (* And a count is never computed as more than another that counts wherever it does, in the same order: rounding is

@@ -119,7 +119,7 @@ def make_fact(terms: Terms, number: int, claim: Any, named: Callable[[], Mapping
     if kind == "total":
         name, rows, parts, potential = entries(rest, 4)
         each = (entries(row, 3) for row in entries(rows))
-        majorant = [(atom(terms, a), natural(lag, MOST_LAG), natural(w)) for a, lag, w in each]
+        majorant = [(atom(terms, a), natural(lag, MOST_LAG), integer(w)) for a, lag, w in each]
         which, fall = atom(terms, name), potential_of(potential)
         return _known(terms.totals, which, total(terms, number, which, majorant, parts_of(terms, parts), fall))
     raise Unproved(f"{kind!r:.40} is no rule that this place needs")
@@ -203,6 +203,19 @@ class Ledger:
             return found[0].read().value
 
         return self.until(place, subjects, held, of_claim)
+
+    def outgrows(self, place: str, count: Poly, fits: Callable[[], bool]) -> bool:
+        """Whether ["outgrows"] takes a count for one that outgrows the format; else claims show that it fits."""
+        of_claim = self._make([count])
+        while not fits():
+            claim = self._next(place, [count])
+            if claim is None:
+                raise Unproved(f"{place}: no claim says whether it outgrows the format")
+            if claim == ["outgrows"]:
+                self.claims.append(claim)
+                return True
+            self._add(claim, of_claim, f"at {place}")
+        return False
 
     def compare(self, place: str, new: Sequence[int]) -> None:
         """Claims say which of these new atoms equal earlier ones, which then stand in their place, up to ["new"]."""

@@ -17,19 +17,20 @@ ON, OFF = 20, -104  # silu(x) = softplus(x) = x above ON; silu(x) = -0 and softp
 KEPT, ERASED = Fraction(1, 1 << 26), 104  # exp(-x) is 1 for 0 <= x <= KEPT, and 0 for x >= ERASED
 NO_DECAY, MOST_A_LOG = -104.0, 88.0  # exp(A_log) is 0 up to the one, and finite up to the other
 MOST_STEPS = 1 << 40  # of 0 or 1, that a scan may count beyond float32
-EXCESS = Fraction(17, 15)  # of the truth: so much more it computes at most (Counts.counts_at_most)
 
 
 @dataclass(frozen=True)
 class Format:
     """Every multiple of 2^e of at most `units` such units is a number of the format, within two limits (lemma of sums;
     Formats.ieee_keeps). least: the exponent of the smallest unit that no backend flushes to 0. largest: no overflow.
+    excess: of a count that outgrows the format, so much more than the truth is held at most, as a part of the truth.
     """
 
     name: str
     units: int
     least: int
     largest: int
+    excess: Fraction
 
     def in_range(self, reach: Fraction, unit: int, place: str) -> None:
         """Multiples of 2^unit up to `reach` neither overflow nor underflow."""
@@ -46,8 +47,9 @@ class Format:
         self.in_range(reach, unit, place)
 
 
-FLOAT32 = Format("float32", 1 << 24, -126, 1 << 127)
-NARROW = Format("bfloat16", 1 << 8, -126, 1 << 127), Format("float16", 1 << 11, -24, 65504)
+FLOAT32 = Format("float32", 1 << 24, -126, 1 << 127, Fraction(17, 15))  # Counts.counts_at_most
+_BOTH = Fraction(7, 6)  # where each part is rounded to float32, and then to the format (Counts.narrow_counts_at_most)
+NARROW = Format("bfloat16", 1 << 8, -126, 1 << 127, _BOTH), Format("float16", 1 << 11, -24, 65504, _BOTH)
 FORMATS = {form.name: form for form in (FLOAT32, *NARROW)}
 
 

@@ -1,8 +1,8 @@
 """What the modules compute, operation by operation, each proved to give the exact value.
 
 A `Number` is what a float holds of a polynomial: its exact value at every position, or a line over a sum that outgrows
-float32. That is exact while the sum is at most `exact_to`; beyond, the sum is taken for a number of at least
-`exact_to` and at most 32/15 of the true one.
+the format. That is exact while the sum is at most `exact_to`; beyond, the sum is taken for a number of at least
+`exact_to`, which `Format.excess` bounds, and the line is rounded `rounds` times.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ ONE = Fraction(1)
 class Number:
     poly: Poly
     outgrown: int | None = (
-        None  # the running sum of zeros and ones that outgrows float32 (an atom); -1: nothing may read it
+        None  # the running sum of zeros and ones that outgrows the format (an atom); -1: nothing may read it
     )
     exact_to: int = 0
+    rounds: int = 0
     rounded: bool = False  # of Δ: values of 2^16 and more may be rounded, by a part of 2^-7
 
     @property
@@ -52,12 +53,15 @@ class Floats:
     def size(self, x: Number) -> Fraction:
         """The largest |number| that a float may hold: what a scan may compute too much is added, however it cancels."""
         lo, hi = self.terms.range(x.poly)
-        most = max(abs(lo), abs(hi)) * (1 + floats.EXCESS if x.rounded else 1)
+        most = max(abs(lo), abs(hi)) * (1 + self.form.excess if x.rounded else 1)
         if x.outgrown is None:
             return most
         if x.outgrown < 0:
-            raise Unproved("a count that outgrows float32 is read at an earlier position")
-        return most + floats.EXCESS * abs(self._line(x)[0]) * self.terms.atom_range(x.outgrown)[1]
+            raise Unproved(f"a count that outgrows {self.form.name} is read at an earlier position")
+        if 2 * x.rounds > self.form.units:
+            raise Unproved(f"a count that outgrows {self.form.name} is rounded {x.rounds} times")
+        most += self.form.excess * abs(self._line(x)[0]) * self.terms.atom_range(x.outgrown)[1]
+        return most / (1 - Fraction(x.rounds, self.form.units))  # (1 + u)^n <= 1 / (1 - n u)
 
     def sum(self, place: str, parts: Terms_) -> Number:
         """Σ weight · number in any order (lemma of sums; Sums.sums_in_any_order): all terms are multiples of 2^e, the
@@ -87,7 +91,7 @@ class Floats:
         if a.poly.constant or b.poly.constant:
             return self.sum(place, [(b.poly.const, a) if b.poly.constant else (a.poly.const, b)])
         if a.outgrown is not None or b.outgrown is not None:
-            raise Unproved(f"{place} multiplies a count that outgrows float32")
+            raise Unproved(f"{place} multiplies a count that outgrows {self.form.name}")
         unit = a.poly.unit + b.poly.unit
         self.ledger.until(place, [a.poly, b.poly], lambda: self.form.exact(self.size(a) * self.size(b), unit, place))
         return Number(self.terms.product(a.poly, b.poly))
@@ -107,7 +111,7 @@ class Floats:
         """
         total = self.terms.add([(ONE, x.poly), (bias, constant(1))])
         if x.outgrown is not None:
-            raise Unproved(f"{place} reads a count that outgrows float32")
+            raise Unproved(f"{place} reads a count that outgrows {self.form.name}")
         values = self.ledger.until(place, [total], lambda: self.values(place, total))
         unit = min((p.unit for p in (x.poly, constant(bias)) if p.terms), default=0)
         for v in values:
@@ -146,7 +150,8 @@ class Floats:
 
     def _outgrown_sum(self, place: str, live: Terms_) -> Number:
         """One number that outgrows the format, times a power of two, and exact ones: exact while |slope| · its sum and
-        the rest have at most 2^24 units (lemma of counts that outgrow the format; Counts.counts, Counts.falling_lines).
+        the rest have at most `units` units (lemma of counts that outgrow the format; Counts.counts,
+        Counts.falling_lines).
         """
         ((weight, x), *others) = [(w, x) for w, x in live if x.outgrown is not None]
         slope, line = self._line(x)
@@ -154,12 +159,14 @@ class Floats:
         held = {a for _, y in rest for m in y.poly.terms for a, _ in m}
         slope *= weight
         if others or not is_power(weight) or not is_power(slope) or x.outgrown in held:
-            raise Unproved(f"{place} reads a count that outgrows float32 in another way than by one line")
+            raise Unproved(f"{place} reads a count that outgrows {self.form.name} in another way than by one line")
         unit = min([exponent(slope), *(exponent(w) + y.poly.unit for w, y in rest if not y.zero)])
         reach = sum((abs(w) * self.size(y) for w, y in rest), Fraction(0))
-        FLOAT32.in_range(reach + abs(weight) * self.size(x), unit, place)
-        exact_to = min(x.exact_to, int((FLOAT32.units * Fraction(2) ** unit - reach) // abs(slope)))
-        return Number(self.terms.add([(w, y.poly) for w, y in live]), x.outgrown, exact_to)
+        exact_to = min(x.exact_to, int((self.form.units * Fraction(2) ** unit - reach) // abs(slope)))
+        rounds = x.rounds + (len(live) if len(live) > 1 else 0)  # a power of two times the count is not rounded
+        total = Number(self.terms.add([(w, y.poly) for w, y in live]), x.outgrown, exact_to, rounds)
+        self.form.in_range(reach + self.size(total), unit, place)
+        return total
 
     def _line(self, x: Number) -> tuple[Fraction, Poly]:
         """(slope, rest): x is slope · the sum that outgrows float32, plus rest."""
@@ -206,7 +213,7 @@ class Floats:
         is one: so it was no rounded sum.
         """
         if drive.outgrown is not None or step.outgrown is not None:
-            raise Unproved(f"{place}: the state stores a count that outgrows float32")
+            raise Unproved(f"{place}: the state stores a count that outgrows {self.form.name}")
         values = self.ledger.until(place, [step.poly], lambda: self.values(place, step.poly))
         if values[-1] * rate[1] <= floats.KEPT and not step.rounded:
             return self.running_sum(place, self.product(f"{place}: Δ·B·x̂", step, drive))
@@ -233,25 +240,30 @@ class Floats:
 
         self.ledger.until(place, [lost], check)
         total = self.terms.count(written.poly, flag)
-        self.ledger.until(place, [total], lambda: self.form.exact(self._mass(total), written.poly.unit, place))
+        self.ledger.until(place, [total], lambda: self._check_held(place, total, written.poly.unit))
         return Number(total)
 
     def running_sum(self, place: str, p: Number) -> Number:
-        """Σ p over time (lemma of running sums; States.running_sums_hold): |terms| add up to at most `units` units. A
-        count by one unit may outgrow float32; of narrower formats, which round what float32 has added, nothing is said.
-        """
+        """Σ p over time (lemma of running sums). A count by one unit may outgrow the format."""
         if p.zero:
             return p
-        total = self.terms.sum(p.poly)
-        unit = p.poly.unit
-        count = self._outgrowing(total) if self.form is FLOAT32 else None
-        if count is not None and self.terms.range(total)[1] > FLOAT32.units * Fraction(2) ** unit:
+        total, unit = self.terms.sum(p.poly), p.poly.unit
+        count, most = self._outgrowing(total), self.form.units * Fraction(2) ** unit
+        fits = lambda: self.terms.range(total)[1] <= most
+        if count is not None and self.ledger.outgrows(f"{place}: a count", total, fits):
             if self.terms.language.length > floats.MOST_STEPS:
-                raise Unproved(f"{place}: a count that outgrows float32, of more than 2^40 steps")
-            FLOAT32.in_range(self.terms.range(total)[1] * (1 + floats.EXCESS), unit, place)
-            return Number(total, count, FLOAT32.units)
-        self.ledger.until(place, [total], lambda: self.form.exact(self._mass(total), unit, place))
+                raise Unproved(f"{place}: a count that outgrows {self.form.name}, of more than 2^40 steps")
+            held = Number(total, count, self.form.units)
+            self.form.in_range(self.size(held), unit, place)
+            return held
+        self.ledger.until(place, [total], lambda: self._check_held(place, total, unit))
         return Number(total)
+
+    def _check_held(self, place: str, total: Poly, unit: int) -> None:
+        """A scan adds in float32, in any order, so |terms| add up to what float32 adds exactly. What it holds behind
+        each position is cast to the format, so that is of the format (States.running_sums_hold)."""
+        FLOAT32.exact(self._mass(total), unit, place)
+        self.form.exact(max(map(abs, self.terms.range(total))), unit, place)
 
     def _outgrowing(self, total: Poly) -> int | None:
         """The only sum, where it grows by 0 or 1 and is multiplied by a power of two."""

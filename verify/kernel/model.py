@@ -56,12 +56,13 @@ def check_head(f: Floats, lanes: Sequence[Number], head: np.ndarray, letters: in
     """
     read = [i for i in np.flatnonzero(head.any(axis=0)).tolist() if not lanes[i].zero]
     if any(lanes[i].outgrown is not None for i in read):
-        raise Unproved("the head reads a count that outgrows float32")
+        raise Unproved(f"the head reads a count that outgrows {f.form.name}")
     (rows, by), ends = whole(head[:, read]), [f.terms.range(lanes[i].poly) for i in read]
     (low, high), of = whole(np.array(ends, object).reshape(-1, 2).T[..., None])
     up, down, below = np.maximum(rows, 0), np.minimum(rows, 0), by * of
     lows, highs = add(matmul(up, low), matmul(down, high)), add(matmul(up, high), matmul(down, low))
-    reach = matmul(np.abs(rows), np.maximum(np.abs(low), np.abs(high)))
+    above, under = np.maximum(high, 0), np.minimum(low, 0)  # a sum of some terms is between those of all of one sign
+    reach = np.maximum(add(matmul(up, above), matmul(down, under)), -add(matmul(up, under), matmul(down, above)))
     units = np.where(rows, exponents(head[:, read]) + [lanes[i].poly.unit for i in read], _NO_UNIT)
     for r in np.flatnonzero(rows.any(axis=1)).tolist():
         f.form.exact(Fraction(int(reach[r, 0]), below), int(units[r].min()), f"logit {r}")

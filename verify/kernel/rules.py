@@ -69,19 +69,20 @@ def total(
 ) -> Ranged:
     """A running sum Σ_t m(t) is within [-T, T], and [0, T] where m >= 0, and so is every partial sum of its terms.
 
-    majorant: (table, lag, weight), whose tables are >= 0. Check: |m| <= g = Σ weight · table(letter `lag` back) in
-    every case; the potential bounds Σ_t g by T, letter by letter (`Language.bound_total`). Sound: a function >= 0 of
-    the letter `lag` back adds up to no more than that of the letter itself, so Σ_t |m(t)| <= T. Lemma of totals
-    (Potential.potential, Potential.seen_earlier, Potential.total_by_a_majorant).
+    majorant: (table, lag, weight), of a table's numbers above 0, or below 0 where the weight is. Check: |m| <= g =
+    Σ max(weight · table(letter `lag` back), 0) in every case; the potential bounds Σ_t g by T, letter by letter
+    (`Language.bound_total`). Sound: a function >= 0 of the letter `lag` back adds up to no more than that of the letter
+    itself, so Σ_t |m(t)| <= T. Lemma of totals (Potential.potential, Potential.seen_earlier,
+    Potential.total_by_a_majorant).
     """
     m = terms.atoms[atom].of
     if terms.atoms[atom].kind not in ("sum", "count"):
         raise Unproved("a total of what is no running sum")
     if not majorant or len({(a, lag) for a, lag, _ in majorant}) < len(majorant):
         raise Unproved("a majorant that is empty, or names a table twice")
-    if any(terms.atoms[table].kind != "table" or terms.atoms[table].range[0] < 0 for table, _, _ in majorant):
-        raise Unproved("a majorant of what is no table, or of one below 0")
-    g = terms.add([(Fraction(w), Poly({((a, lag),): Fraction(1)})) for a, lag, w in majorant])
+    if any(terms.atoms[table].kind != "table" for table, _, _ in majorant):
+        raise Unproved("a majorant of what is no table")
+    g = terms.add([(Fraction(1), terms.earlier(terms.of_letter(_above(terms, a, w)), lag)) for a, lag, w in majorant])
     grid = Grid(terms, [g, m], parts)
     left, right = ({k: v * s for k, v in grid.spread(m).items()} for s in (1, -1))
     bound, rising = grid.spread(g), bool((grid.range(left)[0] >= 0).all())
@@ -92,6 +93,11 @@ def total(
     return Ranged(claim, (Cell(0 if rising else -top, top, 0, 1),))
 
 
+def _above(terms: Terms, table: int, weight: int) -> np.ndarray:
+    """max(weight · table, 0), by letter."""
+    return np.maximum(multiply(integers([weight]), terms.atoms[table].table), 0)
+
+
 def _most(terms: Terms, majorant: tuple[tuple[int, int, int], ...], potential: tuple) -> int:
     """The largest whole number that what a majorant adds up to can be; found once, as many sums have the same."""
     cost, heights, charged = potential
@@ -99,7 +105,7 @@ def _most(terms: Terms, majorant: tuple[tuple[int, int, int], ...], potential: t
     if asked not in terms.bounds:
         amounts = np.zeros(terms.language.tokens, np.int64)
         for table, _, weight in majorant:
-            amounts = add(amounts, multiply(integers([weight]), terms.atoms[table].table))
+            amounts = add(amounts, _above(terms, table, weight))
         terms.bounds[asked] = terms.language.bound_total(amounts, *potential)
     return math.floor(terms.bounds[asked])
 

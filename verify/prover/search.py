@@ -47,7 +47,7 @@ class Search:
         self._shown: dict[tuple[str, int], list[int]] = {}  # by norm and ballast: the lanes that it may not hide
         self._too_many: list[tuple[set[int], set[int]]] = []
         self._plain: dict[int, bool] = {}
-        self._potentials: dict[int, tuple[Fraction, Potential]] = {}  # of a table: what it adds up to, and why
+        self._potentials: dict[tuple[int, int], tuple[Fraction, Potential]] = {}  # of a table: its total, and why
         self._rest: Iterator[Claim] = iter(())  # what is claimed before anything else is looked at again
         self._spent = 0
 
@@ -82,6 +82,10 @@ class Search:
             return
         if place.endswith("a new atom"):
             yield from self._same(subjects)
+            return
+        if place.endswith("a count"):
+            yield from self._totals(subjects)
+            yield ["outgrows"]
             return
         if place.startswith("the score"):
             yield from self._zero(subjects)
@@ -154,7 +158,7 @@ class Search:
         known = sum(a in self.terms.totals for m in q.terms for a, _ in m)  # the more, the closer it comes
         if len(q.terms) < _MANY or not self._new("apart", q.key, known):
             return
-        for lag in sorted({lag for _, lag in self._tables(q, 0)}):
+        for lag in sorted({lag for _, lag, _ in self._tables(q, 0)}):
             try:
                 found = Apart(self.terms, lag).cells(q)
             except Unproved:
@@ -351,20 +355,21 @@ class Search:
             except Unproved:
                 continue
             size = np.maximum(np.abs(lo), np.abs(hi))
-            for table, lag in sorted(self._tables(m, 0) | {(0, 0)}):
+            for table, lag, sign in sorted(self._tables(m, 0) | {(0, 0, 1)}):
                 spread = grid.spread(Poly({((table, lag),): Fraction(1)})) if table else {(): 0 * size + 1}
-                numbers, held = np.broadcast_arrays(spread.get((), 0 * size), size)
-                if (numbers < 0).any() or (held[numbers == 0] > 0).any():
+                numbers, held = np.broadcast_arrays(sign * spread.get((), 0 * size), size)
+                if (held[numbers <= 0] > 0).any():
                     continue
                 pairs = zip(held[numbers > 0], numbers[numbers > 0], strict=True)
                 weight = max((-(-int(h) // int(n)) for h, n in pairs), default=0)
-                if table not in self._potentials:
-                    amounts = terms.atoms[table].table
+                if (table, sign) not in self._potentials:
+                    amounts = np.maximum(sign * terms.atoms[table].table, 0)
                     found = potential(terms.language, amounts)
-                    self._potentials[table] = terms.language.bound_total(amounts, *found), found
-                most, found = weight * self._potentials[table][0], scaled(self._potentials[table][1], weight)
+                    self._potentials[table, sign] = terms.language.bound_total(amounts, *found), found
+                (each, found) = self._potentials[table, sign]
+                most, found = weight * each, scaled(found, weight)
                 if best is None or most < best[0]:
-                    row = [[short(terms.atoms[table].name), lag, weight]]
+                    row = [[short(terms.atoms[table].name), lag, sign * weight]]
                     best = most, ["total", short(terms.atoms[atom].name), row, self._written(parts), written(found)]
         if best is not None and best[0] < terms.total(atom):
             yield best[1]
@@ -380,13 +385,14 @@ class Search:
     def _written(self, parts: Sequence[Parts]) -> list:
         return [[short(self.terms.atoms[a].name), lag, list(cuts)] for a, lag, cuts in parts]
 
-    def _tables(self, p: Poly, back: int) -> set[tuple[int, int]]:
+    def _tables(self, p: Poly, back: int) -> set[tuple[int, int, int]]:
+        """(table, lag, sign): what is bent reads it, and it is above 0 somewhere, times the sign."""
         found = set()
         for m in p.terms:
             for a, lag in m:
                 atom = self.terms.atoms[a]
-                if atom.kind == "table" and a and atom.range[0] >= 0:
-                    found.add((a, lag + back))
+                if atom.kind == "table" and a:
+                    found |= {(a, lag + back, s) for s, end in zip((-1, 1), atom.range, strict=True) if s * end > 0}
                 elif atom.kind == "relu":
                     found |= self._tables(atom.of, lag + back)
         return found

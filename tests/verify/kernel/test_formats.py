@@ -15,12 +15,11 @@ from safetensors.numpy import load_file, save_file
 from tests.circuits import CASES
 from tests.verify.checker.checkpoints import write
 from tests.verify.kernel.attack import Target, accepted, edited, found
-from tests.verify.kernel.small import copied, only_new
+from tests.verify.kernel.small import copied
 from verify.kernel.certificate import prove, replay
-from verify.kernel.claims import Ledger, Refused
+from verify.kernel.claims import Refused
 from verify.kernel.files import numbers, read
 from verify.kernel.floats import FLOAT32, FORMATS, Unproved
-from verify.kernel.mixers import Floats, Number
 from verify.kernel.rules import ballast
 from verify.kernel.terms import Terms, constant
 from verify.prover.prove import search
@@ -118,13 +117,6 @@ def test_a_norm_hides_what_its_format_rounds_away(name, recall):
     assert tried(edge * Fraction(101, 100))[0] is False and tried(edge * 2) == (False, False)
     with pytest.raises(Unproved, match="does not hide"):
         ballast(1, lanes, [0], [Fraction(2 * level), *[edge / 8] * 3], 2.0**-100, FLOAT32)
-
-
-def test_counts_that_outgrow_a_narrow_format_are_refused(keep):
-    for name in ("bfloat16", "float16"):
-        floats = Floats(Ledger(Terms(read(keep).language), only_new), FORMATS[name])
-        with pytest.raises(Unproved, match=f"beyond what {name} adds exactly"):
-            floats.running_sum("here", Number(constant(1)))
 
 
 def test_the_claims_of_one_format_do_not_prove_another(saved):

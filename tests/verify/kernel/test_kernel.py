@@ -132,7 +132,8 @@ def test_claims_at_fault_are_named_by_number(recall):
     change = lambda new: numbered(checkpoint, [*claims[:place], new, *claims[place + 1 :]])
     assert f"claim {place + 1} is refused" in change(["total", total[1]])
     assert "names no atom that was built before" in change(["total", "0" * 16, *total[2:]])
-    assert "is no natural number" in change([*total[:2], [[total[2][0][0], 1, -1]], *total[3:]])
+    assert "is no natural number" in change([*total[:2], [[total[2][0][0], -1, 1]], *total[3:]])
+    assert "is no integer" in change([*total[:2], [[total[2][0][0], 1, 1.0]], *total[3:]])
     assert "less than what is summed" in change([*total[:2], [[total[2][0][0], 1, 1]], *total[3:]])
     for far in (1 << 13, 1 << 70):  # the cases of which would not fit the memory
         assert "no natural number, or too large" in change([*total[:2], [[total[2][0][0], far, 1]], *total[3:]])
