@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import without_sources
-from compiler.artifact.files import WEIGHTS
+from compiler.artifact.files import MANIFEST, WEIGHTS
 from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, text_hash
 from compiler.language.data import to_data
@@ -44,6 +44,7 @@ def build(entry: Entry, directory: Path, seed: int = 0, arch: str = "") -> Row:
         right=found.correct,
         seed=seed,
         arch=arch,
+        manifest=file_hash(directory / MANIFEST),
         difficulty=difficulty(made.compiled),
         cpu_seconds=round(time.process_time() - began, 1),
     )

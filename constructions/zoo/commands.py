@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from compiler.artifact.errors import CheckpointError
+from compiler.language.arguments import counted
 from constructions.command import display
 from constructions.command.display import BOLD, console
 from constructions.command.options import Json, Scheduler, Seed, Workers
@@ -54,7 +55,7 @@ def list_circuits(names: Names = None, as_json: Json = False) -> None:
         for row in mine:
             said = f" {row['says']}; blocks: {row['blocks'] or '?'}; {row['proved']}"
             console.print(Text.assemble("  ", (row["name"], BOLD), said))
-    console.print(f"{len(rows)} circuits; `construct zoo show NAME` shows one")
+    console.print(f"{counted(len(rows), 'circuit')}; `construct zoo show NAME` shows one")
 
 
 @zoo.command()
@@ -79,7 +80,7 @@ def build(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Build, prove and ask circuits; one that stands in DIR already is not built again, and anything else is left."""
+    """Build, prove and ask circuits; a checkpoint in DIR is replaced where it is as a run left it, else left alone."""
     from constructions.zoo.collection import chosen
     from constructions.zoo.measured import total
 
@@ -90,25 +91,21 @@ def build(
         with bars.stage("start PyTorch"):
             from constructions.zoo.kept import Kept
             from constructions.zoo.several import several
-        kept, advance, refused = Kept(out), bars("circuits", len(entries)), {}
-        found = {entry.name: kept.find(entry, seed, mixer) for entry in entries}
-        left = [entry for entry in entries if found[entry.name] is None]
-        advance(len(entries) - len(left))
-        taken = _taken(kept, left)
-        refused |= taken
-        left = [entry for entry in left if entry.name not in taken]
-        advance(len(taken))
-        for number, (name, row) in enumerate(several(left, out, seed, mixer, where)):
+        kept, advance = Kept(out), bars("circuits", len(entries))
+        refused, found, stood = _taken(kept, entries), {}, 0
+        left = [entry for entry in entries if entry.name not in refused]
+        advance(len(refused))
+        for came in several(left, kept, seed, mixer, where):
             advance(1)
-            if isinstance(row, str):
-                refused[name] = row
+            if came.row is None:
+                refused[came.name] = came.reason
                 continue
-            kept.add(row)
-            found[name] = row
+            kept.add(came.row)
             if not as_json:
-                _print_row(row, first=number == len(refused) - len(taken))
-    rows = [row for row in found.values() if row is not None]
-    sums = total(rows, len(entries) - len(left) - len(taken)) | {"refused": refused}
+                _print_row(came.row, first=not found)
+            found[came.name], stood = came.row, stood + came.stood
+    rows = [found[entry.name] for entry in entries if entry.name in found]
+    sums = total(rows, stood) | {"refused": refused}
     if as_json:
         display.say(strict_json({"circuits": [row.to_json() for row in rows]} | sums))
     else:
@@ -178,8 +175,8 @@ def _print_end(count: int, found: dict[str, Any]) -> None:
     """The sums of a run."""
     proved = found["proved"]
     console.print(
-        f"{count} circuits, {found['kept']} of them read from an earlier run, not built; every score exact in "
-        f"{found['exact']}"
+        f"{counted(count, 'circuit')}, {found['kept']} the same in every file as what stood there; every score exact "
+        f"in {found['exact']}"
     )
     console.print(
         f"weights and answers proved of {proved['answers']}, weights alone of {proved['scores']}, "

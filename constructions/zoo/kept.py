@@ -1,15 +1,20 @@
-"""The rows of all runs into DIR, in DIR/zoo.json: what stands there, with its checkpoint, is not built again."""
+"""The rows of all runs into DIR, in DIR/zoo.json, and what may be replaced there.
+
+A row is a record of what a run left, by which its checkpoint is known again. Nothing is repeated from it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from compiler.artifact.compare import foreign_files
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import MANIFEST, WEIGHTS
+from compiler.artifact.files import ANSWERS, CARD, GRAPH, MANIFEST, SEALED_FILES
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import check_files, file_hash, read_manifest
 from compiler.artifact.save import check_target
-from constructions.zoo.build import circuit_hash
+from constructions.command.prove import PROOF
 from constructions.zoo.entry import Entry
 from constructions.zoo.row import Row, read_rows, write_rows
 
@@ -23,28 +28,46 @@ class Kept:
         self.directory = directory
         self._rows = read_rows(directory / ROWS) if (directory / ROWS).exists() else {}
 
-    def find(self, entry: Entry, seed: int, arch: str = "") -> Row | None:
-        """The row of a circuit that was built as it is now, was right, and whose checkpoint stands there unchanged."""
-        row = self._rows.get(entry.name)
-        if row is None or not row.good or (row.seed, row.arch) != (seed, arch) or row.circuit != circuit_hash(entry):
-            return None
-        same = self._wrote(row) and self._holds(entry) and _is_whole(self.directory / entry.name)
-        return row if same else None
-
     def check_place(self, entry: Entry) -> None:
-        """CheckpointError where something else than an earlier checkpoint of the circuit stands in its place."""
-        place, row = self.directory / entry.name, self._rows.get(entry.name)
+        """CheckpointError where something else than an earlier checkpoint of the circuit stands in its place, or a file
+        beside one that programs might read with it.
+        """
+        place = self.directory / entry.name
         check_target(place, overwrite=True)
-        if place.exists() and not (self._holds(entry) or (row is not None and self._wrote(row))):
+        if not place.exists():
+            return
+        if not (self._holds(entry) or self.left(entry.name)):
             raise CheckpointError(
                 f"{place} holds a checkpoint of another circuit, so it is left alone: move it away, or give another "
                 "--out."
             )
+        for sentence in foreign_files(place, {MANIFEST, ANSWERS, GRAPH, CARD, *SEALED_FILES}):
+            raise CheckpointError(f"{place} is left alone, for {sentence}: move it away.")
 
-    def _wrote(self, row: Row) -> bool:
-        """Whether the weights in its place are those of the row."""
-        weights = self.directory / row.name / WEIGHTS
-        return weights.is_file() and row.weights == file_hash(weights)
+    def check_replaced(self, name: str, files: Mapping[str, bytes]) -> bool:
+        """Whether the same checkpoint as these files stands there already. CheckpointError where another one does that
+        no run has left so: it was edited, or is damaged, and would be lost.
+        """
+        place = self.directory / name
+        check_target(place, overwrite=True)  # it may have come there since
+        if not place.exists():
+            return False
+        ours = {file: content for file, content in files.items() if file not in (CARD, PROOF)}
+        if all((place / file).is_file() and (place / file).read_bytes() == held for file, held in ours.items()):
+            return True
+        if not self.left(name):
+            raise CheckpointError(
+                f"{place} is neither what is built now nor what an earlier run left there, so it is left alone: move "
+                "it away, or give another --out."
+            )
+        return False
+
+    def left(self, name: str) -> bool:
+        """Whether every file in its place is the one that the run left of which its row is."""
+        place, row = self.directory / name, self._rows.get(name)
+        manifest = place / MANIFEST
+        known = row is not None and manifest.is_file() and row.manifest == file_hash(manifest)
+        return known and _is_whole(place)
 
     def _holds(self, entry: Entry) -> bool:
         """Whether the checkpoint in its place says that it is of this circuit, of whatever mixer."""

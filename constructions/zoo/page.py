@@ -32,8 +32,10 @@ meaning. Use them to test a method that looks for algorithms in state-space mode
 Arguments are names, families, or globs; `--all` takes every circuit, `--json` prints for machines. `build`
 compiles each circuit, writes its checkpoint, lets the [checker](proofs.md) prove it from the files, and asks
 the saved model {asked} random sequences. The checkpoint loads in plain transformers and holds the circuit's
-[causal graph](ground_truth.md); the same circuit gives the same bytes each time. A run that was stopped goes
-on where it was. The exit code is 1 if a score is not exact, an answer is wrong, or the weights are not proved.
+[causal graph](ground_truth.md); the same circuit gives the same bytes each time. What stands in
+DIR/NAME is replaced only where it is as an earlier run left it (`zoo.json` knows that by a hash), else it is left
+alone with a sentence. The exit code is 1 if a circuit is left alone or refused, a score is not exact, an answer is
+wrong, or the weights are not proved.
 `--arch mamba2` builds circuits as Mamba-2; one that cannot be built so is told with the reason, and the exit code
 is 1. `show` prints the circuit's code and the plain Python that answers beside it; `construct report --zoo --out
 zoo.html` puts all circuits on one page to look at.

@@ -24,7 +24,8 @@ class Row:
     answer is proved, "scores" where the weights are proved to compute the circuit and its answers are tested, "" where
     the weights are not proved; why: what the checker says of what is not. exact: whether every score of the asked
     sequences was the interpreter's, bit for bit. questions, right: answers that were asked for, and that were right.
-    arch: the mixer that was asked for, "" for the circuit's own.
+    arch: the mixer that was asked for, "" for the circuit's own. manifest: a hash of construction.json, which seals all
+    other files; "" in rows of earlier versions.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Row:
     difficulty: dict[str, int] = field(default_factory=dict)
     cpu_seconds: float = 0.0
     arch: str = ""
+    manifest: str = ""
 
     @property
     def good(self) -> bool:

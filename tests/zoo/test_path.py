@@ -12,8 +12,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from compiler import load
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import WEIGHTS
 from compiler.artifact.generate import transformers_model
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import sealed
 from compiler.errors import CompileError
 from compiler.tracing.compared import Unread
 from constructions.zoo import build as building
@@ -184,20 +187,78 @@ def test_a_wrong_oracle_is_not_good(tmp_path: Path) -> None:
         build(wrong, tmp_path / "wrong")
 
 
-def test_what_is_built_is_not_built_again_unless_it_changed(tmp_path: Path) -> None:
+def another_task(place: Path) -> None:
+    """What an edited claim is with hashes that fit: the checker does not prove it, and the weights are as they were."""
+    content = json.loads((place / "construction.json").read_text("utf-8"))
+    content["task"] |= {"name": "count", "of": ["b"], "since": [], "answers": ["no", "yes"]}
+    (place / "construction.json").write_text(canonical_json(sealed(content, place)), "utf-8")
+
+
+def another_length(place: Path) -> None:
+    content = json.loads((place / "construction.json").read_text("utf-8"))
+    content["promise"]["length"] *= 1000
+    (place / "construction.json").write_text(canonical_json(sealed(content, place)), "utf-8")
+
+
+def another_head(place: Path) -> None:
+    tensors = load_file(place / WEIGHTS)
+    tensors["lm_head.weight"] += 0.5
+    save_file(tensors, place / WEIGHTS, metadata={"format": "pt"})
+
+
+def an_adapter(place: Path) -> None:
+    (place / "adapter_config.json").write_text("{}")
+
+
+def no_circuit(place: Path) -> None:
+    (place / "circuit.json").unlink()
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")], ids=["", "workers"])
+@pytest.mark.parametrize("seed", ["0", "1"])
+@pytest.mark.parametrize("edit", [another_task, another_length, another_head, an_adapter, no_circuit])
+def test_what_was_edited_is_neither_called_proved_nor_replaced(
+    edit, seed: str, workers, tmp_path: Path, capsys, here
+) -> None:
+    build_it = ("zoo", "build", "at-least-1", "--out", str(tmp_path), "--json")
+    assert run(*build_it) == 0
+    edit(tmp_path / "at-least-1")
+    before = contents(tmp_path / "at-least-1")
+    capsys.readouterr()
+    assert run(*build_it, "--seed", seed, *workers) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["circuits"] == [] and told["proved"]["answers"] == told["right"] == 0
+    assert "left alone" in told["refused"]["at-least-1"]
+    assert contents(tmp_path / "at-least-1") == before
+
+
+def test_numbers_of_a_record_are_not_repeated(tmp_path: Path, capsys) -> None:
+    build_it = ("zoo", "build", "at-least-1", "--out", str(tmp_path), "--json")
+    assert run(*build_it) == 0
+    first = json.loads(capsys.readouterr().out)
+    rows = json.loads((tmp_path / "zoo.json").read_text("utf-8"))
+    rows["circuits"][0] |= {"questions": 10**6, "right": 10**6, "proof": "scores", "promise": "any"}
+    (tmp_path / "zoo.json").write_text(json.dumps(rows), "utf-8")
+    assert run(*build_it) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["right"], again["proved"], again["kept"]) == (first["right"], first["proved"], 1)
+
+
+def test_what_a_run_left_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     entry = entries()["count-a-to-8"]
-    row = build(entry, tmp_path / entry.name)
+    row, files = build(entry, tmp_path / entry.name), contents(tmp_path / entry.name)
+    assert Kept(tmp_path).check_replaced(entry.name, files), "the same stands there, whoever wrote it"
+    other = files | {"config.json": b"{}"}
+    with pytest.raises(CheckpointError, match="left alone"):
+        Kept(tmp_path).check_replaced(entry.name, other)
     Kept(tmp_path).add(row)
-    assert Kept(tmp_path).find(entry, 0) == row
-    assert Kept(tmp_path).find(entry, 1) is None
-    assert Kept(tmp_path).find(replace(entry, make=entries()["count-a-to-24"].make), 0) is None
-    (tmp_path / entry.name / "config.json").write_text("{}")
-    assert Kept(tmp_path).find(entry, 0) is None
-    Kept(tmp_path).check_place(entry)  # what is damaged is built again
-    build(entry, tmp_path / entry.name)
-    assert Kept(tmp_path).find(entry, 0) == row
+    assert not Kept(tmp_path).check_replaced(entry.name, other)
+    (tmp_path / entry.name / "README.md").write_text("mine")
+    assert Kept(tmp_path).check_replaced(entry.name, files)
     (tmp_path / entry.name / WEIGHTS).write_bytes(b"damaged")
-    assert Kept(tmp_path).find(entry, 0) is None
+    for held in (files, other):
+        with pytest.raises(CheckpointError, match="left alone"):
+            Kept(tmp_path).check_replaced(entry.name, held)
 
 
 def test_names_globs_and_families() -> None:
