@@ -13,6 +13,7 @@ from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
 from compiler.language.circuit import Circuit
 from compiler.machines import machine_names
+from constructions.papers import MIXERS, beyond_the_paper
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
@@ -41,13 +42,15 @@ class CircuitFamily(ABC):
     fields are the parameters.
 
     name:    what the command line calls it.
-    theorem: the statement it builds.
+    theorem: the statement it builds, whatever its parameters are; `statement` is that of one circuit.
+    mixers:  targets that the statement is about; () where it names none.
     group:   the command whose sub-command it is, such as "dp" in `construct dp lis`; "" for `construct NAME`.
     unsaid:  parameters that a manifest leaves out where they have this value, as checkpoints do that are older.
     """
 
     name: ClassVar[str]
     theorem: ClassVar[str]
+    mixers: ClassVar[tuple[str, ...]] = ()
     group: ClassVar[str] = ""
     on_network: ClassVar[str] = ""  # the statement that it builds on fnn+ssm, where it is another one
     unsaid: ClassVar[Mapping[str, Any]] = {}
@@ -93,7 +96,9 @@ class CircuitFamily(ABC):
 
     @abstractmethod
     def bound(self) -> dict[str, int]:
-        """The theorem's explicit bounds on sizes, by name of the size."""
+        """Sizes by explicit formulas, by name of the size: the theorem's where it has numbers, its order with constants
+        of ours, or ours altogether; `bound_source` says which.
+        """
 
     def by_hand(self) -> dict[str, int]:
         """Sizes of the network of fnn+ssm, in the letters of its class (`PaperSizes`), by explicit formulas; {} where
@@ -103,6 +108,17 @@ class CircuitFamily(ABC):
     def obstructions(self, has: Capacity) -> list[Obstruction]:
         """What any exact model needs, or any of its kind, beside what a built one has (`verify.obstructions`)."""
         return []
+
+    def beyond(self) -> str:
+        """What of this very circuit its statement does not have, in a few words; "" where it has all of it."""
+        return MIXERS[self.target] if self.mixers and self.target not in self.mixers else ""
+
+    def statement(self) -> str:
+        """What this very circuit is: the statement that it builds, or the one after which it goes beyond the paper."""
+        if self.target == "fnn+ssm":
+            return self.on_network or self.theorem
+        beyond = self.beyond()
+        return beyond_the_paper(self.theorem, beyond) if beyond else self.theorem
 
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""

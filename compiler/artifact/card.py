@@ -123,10 +123,11 @@ def origin(manifest: Mapping[str, Any]) -> str:
 
 
 def compiled_from(manifest: Mapping[str, Any]) -> str:
-    """Where the weights come from, in one sentence."""
-    source = "written as a program" if is_own(manifest) else f"of {one_line(manifest['theorem'])}"
-    kind = _mixer(manifest)
-    return f"No weight here was trained: a circuit {source} was compiled to exact weights of a real {kind} model."
+    """Where the weights come from, and which statement is built or built after."""
+    written = " written as a program" if is_own(manifest) else ""
+    built = "" if is_own(manifest) else f" What is built: {one_line(manifest['theorem'])}."
+    compiled = f"a circuit{written} was compiled to exact weights of a real {_mixer(manifest)} model."
+    return f"No weight here was trained: {compiled}{built}"
 
 
 def _mixer(manifest: Mapping[str, Any]) -> str:

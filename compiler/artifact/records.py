@@ -199,6 +199,8 @@ class Manifest:
     The entries from `construction` on are those of a construction of a paper, and absent for any other circuit.
     task: which function the answers are, by the name and parameters that the checker knows (`checker/tasks/task.py`).
     answers: of a circuit of one's own, what its author's function was asked.
+    theorem: the statement that this very circuit builds, or after which it goes beyond the paper.
+    bound, bound_source: sizes by explicit formulas, and whose they are; older manifests do not say whose.
     obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
     """
 
@@ -224,6 +226,7 @@ class Manifest:
     theorem: str | None = None
     params: dict[str, int | float | str | bool | None] = field(default_factory=dict)
     bound: dict[str, int] = field(default_factory=dict)
+    bound_source: str | None = None
     guarantee: GuaranteeRecord | None = None
     verification: VerificationRecord | None = None
     task: dict[str, Any] | None = None

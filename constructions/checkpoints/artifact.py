@@ -209,7 +209,7 @@ def report(
     return (
         {
             "construction": construction.title(),
-            "theorem": construction.theorem,
+            "theorem": construction.statement(),
             "params": construction.params(),
             "arch": construction.target,
             "dtype": built.compiled.dtype,
@@ -324,8 +324,9 @@ def _failure(total: Verification) -> dict:
 
 def claims(report: dict) -> dict:
     """The entries of a report that a construction adds to the manifest of its checkpoint."""
-    told = ("construction", "theorem", "params", "bound", "guarantee", "verification", "task", "obstructions", "needed")
-    return {name: report[name] for name in told if name not in told[-3:] or report[name]}
+    always = ("construction", "theorem", "params", "bound", "bound_source", "guarantee", "verification")
+    found = ("task", "obstructions", "needed")
+    return {name: report[name] for name in always} | {name: report[name] for name in found if report[name]}
 
 
 def save(

@@ -294,6 +294,10 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
             told["guarantee"]["proof"] = proof[
                 1
             ]  # the second: of an earlier version, which said so of no tests as well
+        if manifest.bound_source is None:  # of an earlier version, which named the theorem of its family alone
+            told.pop("bound_source", None)
+            if manifest.theorem == built.construction.theorem:
+                told["theorem"] = manifest.theorem
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
         elif manifest.needed in as_before(told.get("needed", "")) and "needed" in told:

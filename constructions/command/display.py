@@ -22,7 +22,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.language.markdown import one_line, printable
 from constructions.command.stdout import stdout_lent
-from constructions.papers import is_ours
+from constructions.papers import whose
 from verify.check import Verification
 from verify.samples import BUDGET
 
@@ -182,8 +182,8 @@ def _left_out(report: dict) -> Iterator[str]:
 
 def _sizes_table(report: dict) -> Table:
     sizes, bound = report["sizes"], report.get("bound", {})
-    whose = [_whose(report.get("bound_source", ""))] if bound else []
-    table = Table("", *whose, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
+    heads = [whose(report.get("bound_source"))] if bound else []
+    table = Table("", *heads, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
         stated = [str(bound.get(name, ""))] if bound else []
         packaged = [str(sizes["packaged"][name])] if sizes["packaged"] else []
@@ -198,13 +198,6 @@ def _sizes_table(report: dict) -> Table:
     return table
 
 
-def _whose(source: str) -> str:
-    """The head of the bounds: the theorem's own numbers, its order with constants of ours, or ours altogether."""
-    if is_ours(source):
-        return "our bound"
-    return "bound, our constants" if re.search(r"\bours\b", source) else "theorem's bound"
-
-
 def _size_words(packaged: bool) -> str:
     """What the columns of the table of sizes are."""
     saved = "; language model: what is saved, with norms and an embedding" if packaged else ""
@@ -212,7 +205,7 @@ def _size_words(packaged: bool) -> str:
 
 
 def _beside(used: int, bound: int | None) -> str:
-    """A size, and that the theorem's bound does not hold for the real module where it does not."""
+    """A size, and that the bound does not hold for the real module where it does not."""
     return f"{used:,} (above)" if bound is not None and used > bound else f"{used:,}"
 
 

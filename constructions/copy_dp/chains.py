@@ -76,7 +76,7 @@ class ChainConstruction(Construction):
         return self.alphabet().size
 
     def bound_source(self) -> str:
-        return with_our_constant(self.theorem, self.a_column_each)
+        return with_our_constant(self.theorem, self.a_column_each, self.beyond())
 
     def bound(self) -> dict[str, int]:
         """Theorem 3 copies from O(T) places: ours are the entries, a column of the state for each."""

@@ -31,7 +31,7 @@ from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import END, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
 from constructions.copy_dp.sizes import with_our_constant
-from constructions.papers import FREE_LUNCH, TOKEN_SELECTION
+from constructions.papers import FREE_LUNCH, OF_PAPER_B, TOKEN_SELECTION
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import ChainTask
@@ -46,7 +46,8 @@ BAR = "|"
 class Copy(WithMemory, Construction):
     name: ClassVar[str] = "copy"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
-    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem 3.1"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
+    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, after Theorem 3.1, by places"
 
     form: Literal["string", "delay", "pointer", "place"] = parameter("what says where to copy from", default="string")
     n: int = parameter("places (delay: how far back)", most=1 << 14, default=8)
@@ -156,11 +157,15 @@ class Copy(WithMemory, Construction):
     def by_hand(self) -> dict[str, int]:
         return by_hand(self.n, self.vocab, self.longest()) if self.form == "string" else {}
 
+    def beyond(self) -> str:
+        short = "the last n places alone" if self.form == "delay" else ""
+        return ", ".join(filter(None, (super().beyond(), short)))
+
     def bound_source(self) -> str:
         """The theorem's N counts the whole sequence, of which a delay keeps the last n places alone."""
         if self.form == "delay":
             return f"none stated: ours, a column for each of the last {self.n} places, with {self.vocab} numbers"
-        return with_our_constant(self.theorem, f"of {self.n} places, with {self.vocab} numbers")
+        return with_our_constant(self.theorem, f"of {self.n} places, with {self.vocab} numbers", self.beyond())
 
     def bound(self) -> dict[str, int]:
         """One column of the state for each place; in all n·d numbers for tokens of d entries."""

@@ -23,7 +23,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.types import Int, OneHot, Real
 from constructions.construction import NumericConstruction, parameter
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least, at_most, one_of
 from verify.tasks.copy_vectors import CopyVectorsTask
 from verify.tasks.numbers import AnyNumbers, NumberTask
@@ -37,6 +37,7 @@ class CopyVectors(NumericConstruction):
 
     name: ClassVar[str] = "copy-vectors"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     n: int = parameter("N: vectors of a sequence", default=16)
     width: int = parameter("d: numbers of a vector", default=4)
@@ -73,7 +74,9 @@ class CopyVectors(NumericConstruction):
         return "where each place is written once, and pos(i) ≤ i (a place is asked for when it has been written)"
 
     def bound_source(self) -> str:
-        return "Theorem 2, one block of N columns; ours: two channels for a signed number, 2N for the places on Mamba"
+        statement = self.statement().removeprefix(f"{FREE_LUNCH}, ")
+        places = ", 2N for the places" if self.arch == "mamba" else ""
+        return f"{statement}, one block of N columns; ours: two channels for a signed number{places}"
 
     def bound(self) -> dict[str, int]:
         """The inputs and the constant; two channels for each number, and one for each lane of the places on Mamba."""

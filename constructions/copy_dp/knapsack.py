@@ -22,6 +22,7 @@ from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
 from constructions.copy_dp.sizes import PLACES_OF_THE_INPUT
+from constructions.papers import OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.knapsack import KnapsackSolver
@@ -36,6 +37,7 @@ class Knapsack(ChainConstruction, WithMemory):
     name: ClassVar[str] = "knapsack"
     asked: ClassVar[str] = "row"
     theorem: ClassVar[str] = PLACES_OF_THE_INPUT
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     items: int = parameter("items, at most", most=64, default=3)
     capacity: int = parameter("the largest capacity, and weight", most=1 << 10, default=6)

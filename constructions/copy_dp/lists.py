@@ -25,6 +25,7 @@ from compiler.language.words import count, latch, present, running_max, select
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
 from constructions.copy_dp.sizes import BEYOND
+from constructions.papers import OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.sequences import LongestIncreasingSubsequenceSolver, MaximumSubarraySolver
@@ -37,6 +38,7 @@ class NumberList(ChainConstruction, WithMemory):
     """Prompts `3 1 2 ;`; an entry for each number, then the answer."""
 
     theorem: ClassVar[str] = BEYOND
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     length: int = parameter("numbers of a prompt, at most", most=1 << 12, default=8)
     values: int = parameter("how many values a number has", most=1 << 12, default=8)

@@ -23,7 +23,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import count, latch, minimum, present
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recurrences import CoinChangeSolver, FibonacciSolver
@@ -36,6 +36,7 @@ class Recurrence(ChainConstruction):
     """Prompts `n ;`; entries 0 … n, each from the last few."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 4"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
     a_column_each: ClassVar[str] = "of the last m entries"
 
     @abstractmethod

@@ -25,7 +25,7 @@ from constructions.copy_dp.local_entry import entry_of, outside
 from constructions.copy_dp.local_problem import LocalProblem
 from constructions.copy_dp.own import Own
 from constructions.copy_dp.problem import OUTSIDE
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
     """An m-local dynamic program over letters, from a file of one's own."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 4"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
     a_column_each: ClassVar[str] = "place back to the farthest entry or letter that is read"
 
     given: LocalProblem = parameter("the problem")

@@ -26,6 +26,7 @@ from compiler.language.words import count, latch, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
 from constructions.copy_dp.sizes import AFTER_COPY
+from constructions.papers import OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.recall import DIGITS, PhonebookSolver
@@ -37,6 +38,7 @@ ENTRY, ASK = ";", "?"
 class Phonebook(ChainConstruction, WithMemory):
     name: ClassVar[str] = "phonebook"
     theorem: ClassVar[str] = AFTER_COPY
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
     a_column_each: ClassVar[str] = "token of the longest book"
     group: ClassVar[str] = ""
 

@@ -25,7 +25,7 @@ from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
 from constructions.copy_dp.sizes import AFTER_COPY
-from constructions.papers import TOKEN_SELECTION
+from constructions.papers import OF_PAPER_B, TOKEN_SELECTION
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_copy
 from verify.tasks.chain import Solver
@@ -38,7 +38,8 @@ BAR, NOISE = "|", "_"
 class SelectiveCopy(ChainConstruction, WithMemory):
     name: ClassVar[str] = "selective-copy"
     theorem: ClassVar[str] = AFTER_COPY
-    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.2"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
+    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, after Theorem D.2, by places"
     group: ClassVar[str] = ""
 
     n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)

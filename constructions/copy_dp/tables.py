@@ -24,7 +24,7 @@ from compiler.language.words import minimum
 from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.problem import Cell, DPProblem
 from constructions.copy_dp.sizes import ONE_SIZE, with_our_constant
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.solvers.graphs import DagSolver, MatrixChainSolver
@@ -38,6 +38,7 @@ class FixedTable(WithMemory, Construction):
     """A DPProblem with a solver."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
     group: ClassVar[str] = "dp"
 
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
@@ -74,7 +75,7 @@ class FixedTable(WithMemory, Construction):
         return [ChainTask(self.solver(), self.language())]
 
     def bound_source(self) -> str:
-        return with_our_constant(self.theorem, "place of the input and entry of the table")
+        return with_our_constant(self.theorem, "place of the input and entry of the table", self.beyond())
 
     def bound(self) -> dict[str, int]:
         """Theorem 3 copies from O(T) places: ours are those of the input and the entries, a column for each."""
@@ -87,6 +88,7 @@ class ShortestPath(FixedTable):
 
     name: ClassVar[str] = "shortest-path"
     theorem: ClassVar[str] = ONE_SIZE
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     nodes: int = parameter("nodes 0 … n − 1; edges lead to larger ones", most=12, default=4)
     lengths: int = parameter("the largest length of an edge", most=64, default=3)
@@ -139,6 +141,7 @@ class MatrixChain(FixedTable):
 
     name: ClassVar[str] = "matrix-chain"
     theorem: ClassVar[str] = ONE_SIZE
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     matrices: int = parameter("how many matrices", most=6, default=3)
     largest: int = parameter("the largest dimension", most=16, default=3)

@@ -29,7 +29,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, minimum, present
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.viterbi import ViterbiSolver
@@ -48,6 +48,7 @@ class Viterbi(ChainConstruction, WithMemory):
     name: ClassVar[str] = "viterbi"
     asked: ClassVar[str] = "row"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     length: int = parameter("observations of a prompt, at most", most=1 << 10, default=6)
     start: str = parameter("a cost for each state, by commas", default="1,2")

@@ -28,7 +28,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import concatenate, count, latch, maximum, minimum, present, select
 from constructions.construction import WithMemory, parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
 from verify.tasks.solvers.words import EditDistanceSolver, LongestCommonSubsequenceSolver
@@ -41,6 +41,7 @@ class TwoWords(ChainConstruction, WithMemory):
     """Prompts `a b | b c ;`; the table with its borders is written by rows, and its last number is the answer."""
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 3"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
     asked: ClassVar[str] = "row"
 
     length: int = parameter("letters of each word, at most", most=1 << 12, default=8)

@@ -19,6 +19,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.variables import Variable, Variables
+from constructions.papers import whose
 
 _RECORDED = "Recorded by its maker, not run for this page:"
 MOST_NUMBERS = 2_000_000  # entries of all matrices: a page of about 30 MB
@@ -67,6 +68,7 @@ def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, A
             {"name": name, "used": getattr(sizes, name), "bound": manifest.bound.get(name)}
             for name in ("d_model", "d_inner", "d_state", "layers")
         ],
+        "bounds": _bounds(manifest),
         "obstructions": manifest.obstructions,
         "tested": _tested(manifest),
         "circuit": [_line(v, variables) for v in variables],
@@ -79,6 +81,13 @@ def _stepping(compiled: Compiled) -> dict[str, Any]:
         return model_data(compiled)
     except ValueError as reason:
         return {"still": f"This model cannot be stepped through here: {reason}. construct plot draws its runs."}
+
+
+def _bounds(manifest: Manifest) -> dict[str, str] | None:
+    """The head of the column of bounds, and where they come from; None where there is none."""
+    if not manifest.bound:
+        return None
+    return {"head": whose(manifest.bound_source), "source": manifest.bound_source or ""}
 
 
 def _answers(manifest: Manifest) -> str:

@@ -30,6 +30,7 @@ from verify.tasks.task import Task
 class AbsoluteTime(Construction):
     name: ClassVar[str] = "absolute-time"
     theorem: ClassVar[str] = f"{SELECTIVITY}, Proposition 1"
+    mixers: ClassVar[tuple[str, ...]] = ("mamba",)
 
     horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
     vocab: int = parameter("number of input tokens, which do not matter", default=4)

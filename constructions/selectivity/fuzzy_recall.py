@@ -34,6 +34,7 @@ from verify.tasks.task import Task
 class FuzzyRecall(WithMemory, Construction):
     name: ClassVar[str] = "fuzzy-recall"
     theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, after Theorem 2"
+    mixers: ClassVar[tuple[str, ...]] = ("mamba", "mamba2", "s4d")
 
     vocab: int = parameter("tokens in all: keys, values, the padding and the prefix", default=10)
     key_size: int = parameter("tokens of a key", default=2)

@@ -118,8 +118,17 @@ class Haar(NumericConstruction):
     def asks_where(self) -> str:
         return f"at position {self.length}, where the positions are 1, 2, 3, …"
 
+    def beyond(self) -> str:
+        """Remark 1 of the paper has both mixers."""
+        return "one latch for each sample" if self.form == "bumps" else ""
+
     def bound_source(self) -> str:
-        return "Theorem 1, three bases for each wavelet; ours: channels for the signed sample and the constant"
+        if self.form == "bumps":
+            return "ours, three channels for each sample as with Theorem 1's steps, the signed sample and the constant"
+        return (
+            "Theorem 1, three bases for each of T − 1 wavelets; ours: three for the mean, channels for the signed "
+            "sample and the constant"
+        )
 
     def bound(self) -> dict[str, int]:
         """3T channels for the three bases of each wavelet, a signed sample and the constant.
@@ -224,7 +233,7 @@ def haar_report(
     error = float((np.abs(real(reals) - haar_pyramid(reals)).max(axis=1) / np.abs(reals).sum(axis=1)).max())
     sizes = [size_fields(size) for size in bare_sizes(whole.compiled)]
     return {
-        "theorem": Haar.theorem,
+        "theorem": whole.parameters.statement(),
         "levels": levels,
         "form": form,
         "arch": arch,

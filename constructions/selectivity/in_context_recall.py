@@ -30,6 +30,7 @@ from verify.tasks.task import Task
 class InContextRecall(WithMemory, Construction):
     name: ClassVar[str] = "in-context-recall"
     theorem: ClassVar[str] = f"MAD suite; {SELECTIVITY}, after Theorem 2"
+    mixers: ClassVar[tuple[str, ...]] = ("mamba", "mamba2", "s4d")
 
     vocab: int = parameter("tokens in all: keys, values, noise and the prefix", default=16)
     noise: int = parameter("noise tokens among them", default=0)

@@ -43,6 +43,7 @@ BLANK = "×"
 class InductionHeads(Construction):
     name: ClassVar[str] = "induction-heads"
     theorem: ClassVar[str] = f"{SELECTIVITY}, Lemma 3"
+    mixers: ClassVar[tuple[str, ...]] = ("mamba-delta-t",)
 
     vocab: int = parameter("number of tokens", default=20)
     arch: Literal["mamba", "mamba2", "mamba-delta-t", "gated-deltanet", "gated-deltanet-qwen"] = parameter(
@@ -110,6 +111,10 @@ class InductionHeads(Construction):
 
     def information_bits(self) -> float:
         return induction_heads_information_bits(self.vocab, self.max_length)
+
+    def beyond(self) -> str:
+        codes = "previous tokens as codes" if self.codes else ""
+        return ", ".join(filter(None, (super().beyond(), codes)))
 
     def bound_source(self) -> str:
         """Lemma 3 is about Mamba-Δᵀ alone."""

@@ -18,7 +18,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.words import count
 from constructions.construction import Construction, WithMemory, parameter
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.mad_memory import Compression
 from verify.tasks.task import Task
@@ -28,6 +28,7 @@ from verify.tasks.task import Task
 class MadCompression(WithMemory, Construction):
     name: ClassVar[str] = "mad-compression"
     theorem: ClassVar[str] = f"MAD suite; {FREE_LUNCH}, after Theorem 2"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     n: int = parameter("tokens to keep", most=1 << 10, default=31)
     vocab: int = parameter("tokens that are kept and the aggregation token", default=16)

@@ -18,7 +18,7 @@ from compiler.language.output import readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.words import count, present
 from constructions.construction import Construction, WithMemory, parameter
-from constructions.papers import FREE_LUNCH
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.mad import MadCopying as CopyTask
 from verify.tasks.task import Task
@@ -28,6 +28,7 @@ from verify.tasks.task import Task
 class MadCopying(WithMemory, Construction):
     name: ClassVar[str] = "mad-copying"
     theorem: ClassVar[str] = f"MAD suite; {FREE_LUNCH}, after Theorem 2"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
 
     n: int = parameter("tokens to copy", most=1 << 12, default=16)
     vocab: int = parameter("tokens in all: those that are copied, the blank and the copy token", default=16)

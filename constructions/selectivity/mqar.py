@@ -32,7 +32,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.targets.target import KERNEL_COLUMNS
 from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, parameter
-from constructions.papers import SELECTIVITY
+from constructions.papers import MIXERS, SELECTIVITY, after, beyond_the_paper
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -265,14 +265,40 @@ class MQAR(WithMemory, Construction):
             return {"d_model": kappa + p + 2, "d_inner": kappa * p + kappa + 2, "d_state": 1, "layers": 1}
         return {}
 
+    def statement(self) -> str:
+        """The theorem of its mixer where its circuit is the theorem's, and else the one that it is built after."""
+        number = 3 if self.guarantee == "random" else {"mamba2": 3, "s4d": 4}.get(self.arch, 2)
+        theorem = f"{SELECTIVITY}, Theorem {number}"
+        if beyond := self.beyond():
+            return beyond_the_paper(theorem, beyond)
+        if self.printed or (self.arch, self.guarantee) == ("s4d", "all"):
+            return theorem
+        if self.guarantee == "random":
+            return f"{after(theorem)}, with key codes of another length"
+        if self.arch == "mamba2":
+            return f"{after(theorem)}, step 1 of its proof"
+        return f"{after(theorem)}, with keys and queries on channels of their own"
+
+    def beyond(self) -> str:
+        """Another mixer than the theorem's, or another rule for what a key keeps."""
+        about = ("mamba2",) if self.guarantee == "random" else ("mamba", "mamba2", "s4d")
+        mixer = "" if self.arch in about else MIXERS[self.arch]
+        codes = "key codes on " * (self.guarantee == "random")
+        rule = "" if self.write == "sum" else f"--write {self.write}"
+        return ", ".join(filter(None, (mixer and codes + mixer, rule)))
+
     def bound_source(self) -> str:
         """Theorems 2 to 4 are asymptotic but for N: the constants are those of our lanes."""
         if self.printed:
             return "Theorem 2, d = O(κ + log V) and N = κ; the constant is ours: d = κ + p + 1, C(p, p/2) ≥ V"
+        if self.arch.startswith("gated-deltanet"):
+            return (
+                "none stated: ours, a row of the state for each key, N = 4^k ≥ κ, and a column for each lane of a value"
+            )
         if self.guarantee == "random":
             return (
-                "none stated: ours, d = m + p + 3 and N = 2m + 1 for key codes of m signs, on one group of B and C; "
-                "the paper has d = O(log κ + log V) and N = log κ"
+                "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: d = m + p + 3 and N = 2m + 1 for key "
+                "codes of m signs, on one group of B and C"
             )
         if self.arch == "s4d" and self.write == "sum":
             size = "p + 2" if self.kappa == 1 else "κp + 1"
@@ -283,7 +309,7 @@ class MQAR(WithMemory, Construction):
                 "d = κ + p + 1 (the paper: κ + V) and d_inner = 2κ + p"
             )
         if self.write == "sum":
-            return "none stated: ours, one-hot keys on channels of their own, N = κ and d_inner = 2κ + p"
+            return "ours, with Theorem 2's N = κ: one-hot keys on channels of their own, d_inner = 2κ + p"
         return "none stated: ours, write policies go beyond the paper (constructions/selectivity/mqar.py)"
 
     def promise(self) -> str:

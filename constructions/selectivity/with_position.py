@@ -70,6 +70,7 @@ class KeepNthPosition(_WithPosition):
 
     name: ClassVar[str] = "keep-nth-position"
     theorem: ClassVar[str] = f"{SELECTIVITY}, Corollary 2"
+    mixers: ClassVar[tuple[str, ...]] = ("mamba",)
 
     n: int = parameter("which token to keep (1: the first)", default=5)
     vocab: int = parameter("number of tokens", default=128)
@@ -121,6 +122,7 @@ class AbsoluteTimePosition(_WithPosition):
 
     name: ClassVar[str] = "absolute-time-position"
     theorem: ClassVar[str] = f"{SELECTIVITY}, beside Proposition 1, with the position as an input"
+    mixers: ClassVar[tuple[str, ...]] = ("mamba",)
 
     horizon: int = parameter("positions told apart; from here on the answer is the last one", default=64)
 

@@ -31,7 +31,7 @@ from compiler.language.stream import Stream
 from compiler.language.types import Bool
 from compiler.language.words import concatenate
 from constructions.construction import parameter
-from constructions.papers import TOKEN_SELECTION
+from constructions.papers import OF_PAPER_D, TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
@@ -50,6 +50,7 @@ LOST = 0.01  # ε' of the random features that `by_hand` counts
 class CopyNgram(Selecting):
     name: ClassVar[str] = "copy-ngram"
     theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem 3.1"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_D
 
     n: int = parameter("tokens of a context", most=64, default=3)
     vocab: int = parameter("tokens that are copied: x0, x1, …", most=1 << 12, default=4)

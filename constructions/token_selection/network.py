@@ -88,7 +88,7 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
     construction = built.construction
     return {
         "construction": construction.title(),
-        "theorem": construction.on_network or construction.theorem,
+        "theorem": construction.statement(),
         "params": construction.params(),
         "arch": "fnn+ssm",
         "sizes": asdict(built.compiled.sizes),

@@ -20,7 +20,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from constructions.construction import parameter
-from constructions.papers import TOKEN_SELECTION
+from constructions.papers import OF_PAPER_D, TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_recall, recall_bits
@@ -32,6 +32,7 @@ from verify.tasks.task import Task
 class AssociativeRecall(Selecting):
     name: ClassVar[str] = "recall"
     theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem 3.2"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_D
 
     keys: int = parameter("number of keys", most=1 << 14, default=8)
     values: int = parameter("number of values", most=1 << 20, default=8)

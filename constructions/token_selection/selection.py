@@ -29,7 +29,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from constructions.construction import parameter
-from constructions.papers import TOKEN_SELECTION
+from constructions.papers import OF_PAPER_D, TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_recall, recall_bits
@@ -41,6 +41,7 @@ from verify.tasks.task import Task
 class TokenSelection(Selecting):
     name: ClassVar[str] = "token-selection"
     theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Lemma 3.3"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_D
 
     keys: Literal["angle", "plane", "signs"] = parameter("unit vectors: d' = 1, 2, or any d'", default="angle")
     size: int = parameter("angles; or x² + y² of the points; or entries of a ±1 vector", most=1 << 10, default=8)

@@ -17,7 +17,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 from compiler.language.source import Tokens
 from constructions.construction import parameter
-from constructions.papers import TOKEN_SELECTION
+from constructions.papers import OF_PAPER_D, TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, at_most_one, digits, read_digits, recall_by_hand
 from verify.arguments import at_least
 from verify.obstructions import Capacity, Obstruction, of_unique_induction, unique_induction_bits
@@ -29,6 +29,7 @@ from verify.tasks.task import Task
 class UniqueInduction(Selecting):
     name: ClassVar[str] = "unique-induction"
     theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Theorem D.1"
+    mixers: ClassVar[tuple[str, ...]] = OF_PAPER_D
 
     vocab: int = parameter("number of tokens", most=1 << 14, default=8)
     length: int = parameter("tokens in a sequence", most=1 << 20, default=16)

@@ -27,6 +27,7 @@ from constructions.copy_dp.words import EditDistance
 from constructions.experiments.catalogue import EXPERIMENTS
 from constructions.experiments.kept_rows import KeptRows
 from constructions.experiments.run import chosen, row_key
+from constructions.papers import whose
 from constructions.polynomials.linear_attention import LinearAttention
 from constructions.polynomials.polynomial_mamba import PolynomialCircuit
 from constructions.registry import families
@@ -57,7 +58,6 @@ ORDERS = [  # paper B has no constants
 OURS = [
     Copy(form="delay"),
     SelectiveCopy(),
-    MQAR(guarantee="random", arch="mamba2"),
     MQAR(write="first"),
     MQAR(write="last"),
     InductionHeads(),
@@ -69,6 +69,12 @@ OURS = [
     KeepNthPosition(arch="mamba2"),
     AbsoluteTimePosition(),
     PolynomialCircuit(),
+]
+
+
+BESIDE = [
+    (MQAR(guarantee="random", arch="mamba2"), "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: "),
+    (MQAR(dtype="bfloat16"), "ours, with Theorem 2's N = κ: "),
 ]
 
 
@@ -111,13 +117,21 @@ def test_ours_are_called_ours(construction) -> None:
     assert "the paper's bound" not in report["needed"]
 
 
+@pytest.mark.parametrize("construction, where", BESIDE, ids=lambda c: getattr(c, "name", ""))
+def test_ours_beside_a_stated_order_tell_it_and_not_that_none_is(construction, where: str) -> None:
+    """Theorem 2 has N = κ whatever the arithmetic; Theorem 3 has orders for d and N."""
+    told = construction.bound_source()
+    assert told.startswith(where) and "none stated" not in told
+    assert whose(told) == "our bound"
+
+
 def test_what_only_a_proof_states_or_is_lost_is_not_called_unstated():
     """Theorem 3 has N = log κ, the first step of its proof κ; whether Lemma 2 of paper C has a size cannot be read."""
     mqar, attention = MQAR(arch="mamba2"), LinearAttention()
     assert "N = κ as in step 1 of the proof of Theorem 3" in mqar.bound_source()
     assert attention.bound_source().startswith("not legible")
     for construction in (mqar, attention):
-        assert display._whose(construction.bound_source()) == "our bound"
+        assert whose(construction.bound_source()) == "our bound"
     d = mqar.bound()["d_model"]
     assert d == mqar.kappa + 1 + balanced_length(mqar.vocab) <= mqar.kappa + mqar.vocab
 

@@ -1,0 +1,187 @@
+"""What is printed as the statement of a circuit, and as the head of its bound, is of this very circuit."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import product
+from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+from compiler.artifact.card import compiled_from
+from compiler.artifact.files import CARD, MANIFEST
+from compiler.artifact.manifest import read_manifest
+from constructions.automata.automaton import table_json
+from constructions.automata.languages import NAMED
+from constructions.construction import CircuitFamily
+from constructions.papers import FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
+from constructions.registry import families
+from tests.artifact.test_numbers import reseal
+from tests.constructions.test_construct import run
+
+# Of each paper, the statements with sizes that can be read, and the mixers that they are about.
+SIZED = {
+    f"{SELECTIVITY}, Theorem 2": ("mamba",),
+    f"{SELECTIVITY}, Theorem 3": ("mamba2",),
+    f"{SELECTIVITY}, Theorem 4": ("s4d",),
+    f"{SELECTIVITY}, Lemma 3": ("mamba-delta-t",),
+    **{f"{FREE_LUNCH}, Theorem {number}": ("mamba",) for number in (2, 3, 4)},
+}
+MIXERS = {
+    SELECTIVITY: ("mamba", "mamba2", "s4d", "mamba-delta-t"),
+    FREE_LUNCH: ("mamba",),
+    TOKEN_SELECTION: ("fnn+ssm",),
+}
+NUMBERED = r"(?:Theorem|Lemma|Corollary|Proposition) [\w.]+"
+NEEDED = {"automaton": {"table": table_json(NAMED["tomita-4"].make())}}
+HEADS = {"our bound", "bound, our constants", "theorem's bound", "bound, its source not recorded"}
+
+
+def circuits() -> Iterator[CircuitFamily]:
+    """Every registered construction with every choice of its options that it takes."""
+    for family in families().values():
+        hints = get_type_hints(family)
+        axes = {f.name: hints[f.name] for f in fields(family) if f.name in hints}
+        axes = {name: get_args(kind) or (False, True) for name, kind in axes.items() if _chosen(kind)}
+        for choice in product(*axes.values()):
+            try:
+                yield family(**NEEDED.get(family.name, {}), **dict(zip(axes, choice, strict=True)))
+            except ValueError:
+                continue
+
+
+def _chosen(kind: object) -> bool:
+    return kind is bool or get_origin(kind) is Literal
+
+
+def expected_head(source: str) -> str:
+    """Whose the numbers are, by the words of the source alone."""
+    if re.match(r"none stated|not legible|ours\b", source):
+        return "our bound"
+    return "bound, our constants" if "ours" in source else "theorem's bound"
+
+
+def is_bare(statement: str) -> bool:
+    """Whether it names a theorem as what is built, and not as what it is built after."""
+    return re.fullmatch(rf".*, {NUMBERED}", statement) is not None and not re.search(
+        r"\b(after|beside|beyond) ", statement
+    )
+
+
+def test_every_circuit_is_told_of() -> None:
+    told = list(circuits())
+    assert {type(c) for c in told} == set(families().values())
+    assert {c.target for c in told} >= {"mamba", "mamba2", "s4d", "gated-deltanet", "mamba-delta-t", "fnn+ssm"}
+
+
+def test_a_statement_with_sizes_is_named_bare_only_where_the_bound_is_of_it() -> None:
+    for c in circuits():
+        if c.statement() in SIZED:
+            assert c.target in SIZED[c.statement()], c
+            assert c.bound_source().startswith(c.statement().rsplit(", ", 1)[1] + ","), c
+
+
+def test_a_bound_of_a_theorem_is_that_of_the_statement() -> None:
+    for c in circuits():
+        named = re.match(rf"(?:after )?({NUMBERED}),", c.bound_source())
+        if named and c.target != "fnn+ssm":  # its report has sizes of its own, and no bound
+            assert named[1] in c.statement(), c
+            assert is_bare(c.statement()) == (not c.bound_source().startswith("after ")), c
+
+
+def test_what_goes_beyond_a_paper_is_said_of_the_circuit() -> None:
+    for c in circuits():
+        paper = next((name for name in MIXERS if name in c.theorem), None)
+        if is_bare(c.statement()) and paper and c.target != "fnn+ssm":
+            assert c.target in MIXERS[paper], c
+        if "beyond the paper" in c.bound_source() and c.target != "fnn+ssm":
+            assert ", beyond the paper: " in c.statement(), c
+        if "beyond the paper" in c.statement():
+            assert ", after " in c.statement() or ", beside " in c.statement(), c
+
+
+def test_the_worst_labels_that_were_printed() -> None:
+    """Lemma 3 is of Mamba-Δᵀ; the paper has no Gated DeltaNet and no rule for what a key keeps."""
+    told = {(c.name, c.target, getattr(c, "write", "")): c.statement() for c in circuits()}
+    for arch in ("mamba", "mamba2", "gated-deltanet"):
+        assert "after Lemma 3, beyond the paper: " in told["induction-heads", arch, ""]
+    assert told["mqar", "gated-deltanet", "last"].endswith("beyond the paper: Gated DeltaNet, --write last")
+
+
+SAVED = {
+    "ours": (("induction-heads", "--vocab", "2", "--length", "8"), "our bound"),
+    "order": (("mqar", "--kappa", "2", "--vocab", "2"), "bound, our constants"),
+    "theirs-not": (
+        ("mqar", "--kappa", "2", "--vocab", "2", "--arch", "gated-deltanet", "--write", "last"),
+        "our bound",
+    ),
+    "no-size": (("keep-nth", "--n", "2", "--vocab", "2"), "our bound"),
+    "numbers": (("absolute-time-position", "--horizon", "3"), "our bound"),
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("saved")
+    for name, (command, _) in SAVED.items():
+        assert run(*command, "--samples", "4", "--no-certify", "--out", str(place / name)) == 0
+    return place
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_card_inspect_and_report_say_the_same(name: str, saved: Path, tmp_path: Path, capsys) -> None:
+    head, manifest = SAVED[name][1], read_manifest(saved / name)
+    capsys.readouterr()
+    family = families()[manifest.construction]
+    circuit = family(**manifest.params)
+    assert (manifest.theorem, manifest.bound_source) == (circuit.statement(), circuit.bound_source())
+    assert expected_head(manifest.bound_source) == head
+    assert circuit.statement() in (saved / name / CARD).read_text().replace("\\", "")
+    assert " a circuit of " not in compiled_from(vars(manifest))
+    assert run("inspect", str(saved / name)) == 0
+    shown = capsys.readouterr().out
+    assert [h for h in HEADS if f" {h} " in shown] == [head]
+    words = " ".join(shown.split())
+    assert f"bound: {circuit.bound_source()}" in words and circuit.statement() in words
+    if name != "numbers":
+        assert run("report", str(saved / name), "--out", str(tmp_path / "page.html")) == 0
+        page = (tmp_path / "page.html").read_text()
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+        assert data["bounds"] == {"head": head, "source": circuit.bound_source()}
+        assert data["theorem"] == circuit.statement()
+        assert "theorem's bound" not in page and 'none stated"' not in page
+    assert run("verify", str(saved / name), "--samples", "4") == 0
+
+
+@pytest.mark.parametrize("name", ["ours", "numbers"])
+def test_an_older_manifest_says_that_its_source_is_not_recorded(name: str, saved: Path, tmp_path: Path, capsys) -> None:
+    """As versions wrote it that named the theorem of the family, and not whose the bound is."""
+    shutil.copytree(saved / name, tmp_path / "old")
+    content = json.loads((tmp_path / "old" / MANIFEST).read_text())
+    del content["bound_source"]
+    content["theorem"] = families()[content["construction"]].theorem
+    (tmp_path / "old" / MANIFEST).write_text(json.dumps(content))
+    reseal(tmp_path / "old")
+    capsys.readouterr()
+    assert run("inspect", str(tmp_path / "old")) == 0
+    assert " bound, its source not recorded " in capsys.readouterr().out
+    assert run("verify", str(tmp_path / "old"), "--samples", "4") == 0
+    if name != "numbers":
+        assert run("report", str(tmp_path / "old"), "--out", str(tmp_path / "page.html")) == 0
+        assert '"head": "bound, its source not recorded"' in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("entry, value", [("bound_source", "Theorem 2, by hand"), ("theorem", "Theorem 0")])
+def test_another_source_or_statement_is_found(entry: str, value: str, saved: Path, tmp_path: Path, capsys) -> None:
+    shutil.copytree(saved / "ours", tmp_path / "other")
+    content = json.loads((tmp_path / "other" / MANIFEST).read_text())
+    content[entry] = value
+    (tmp_path / "other" / MANIFEST).write_text(json.dumps(content))
+    reseal(tmp_path / "other")
+    assert run("verify", str(tmp_path / "other"), "--samples", "4") == 1
+    assert "is not what its circuit compiles to" in capsys.readouterr().err
