@@ -161,6 +161,14 @@ def test_the_real_module_answers_as_proved_beyond_what_it_counts(saved, place):
     assert steps == whole.tolist()
 
 
+def test_a_position_is_compared_with_less_than_half_of_what_a_format_counts(tmp_path):
+    """K − position is exact while both have 2^8 units in sum, and it has to be −104 or less before that ends."""
+    near, far = (make(tmp_path / str(n), "keep-nth", "mamba", "bfloat16", n=n) for n in (126, 127))
+    assert replay(near, search(near)[1]).task is not None
+    with pytest.raises(Unproved, match="reads a sum that is exact up to 128"):
+        search(far)
+
+
 def test_a_count_that_is_said_to_outgrow_and_fits_is_refused(saved):
     directory, claims = saved["mqar-first", "mamba"]
     with pytest.raises((Refused, Unproved)):
