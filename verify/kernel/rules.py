@@ -82,7 +82,7 @@ def total(
         raise Unproved("a majorant that is empty, or names a table twice")
     if any(terms.atoms[table].kind != "table" for table, _, _ in majorant):
         raise Unproved("a majorant of what is no table")
-    g = terms.add([(Fraction(1), terms.earlier(terms.of_letter(_above(terms, a, w)), lag)) for a, lag, w in majorant])
+    g = terms.add([(Fraction(1), _seen(terms, *row)) for row in majorant])
     grid = Grid(terms, [g, m], parts)
     left, right = ({k: v * s for k, v in grid.spread(m).items()} for s in (1, -1))
     bound, rising = grid.spread(g), bool((grid.range(left)[0] >= 0).all())
@@ -91,6 +91,13 @@ def total(
             raise Unproved("the majorant is less than what is summed, in some case")
     top = _most(terms, tuple(majorant), potential)
     return Ranged(claim, (Cell(0 if rising else -top, top, 0, 1),))
+
+
+def _seen(terms: Terms, table: int, lag: int, weight: int) -> Poly:
+    """max(weight · table(letter `lag` back), 0)."""
+    if min(weight * end for end in terms.atoms[table].range) >= 0:
+        return Poly({((table, lag),): Fraction(weight)})
+    return terms.earlier(terms.of_letter(_above(terms, table, weight)), lag)
 
 
 def _above(terms: Terms, table: int, weight: int) -> np.ndarray:
