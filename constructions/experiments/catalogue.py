@@ -14,21 +14,25 @@ _PE, _STOCK = ("Mamba + PE", "S4D + PE"), ("Mamba", "S4D")
 _SMALL = ", V = 128, no convolution and no gate; room: its d·N. Small: n = 5, V = 16, T = 10 and 20."
 _KEEP_FIFTH = "paper: accuracy (and parameters), means over 3 seeds" + _SMALL
 _KEEP = "paper: accuracy (over how many seeds is not said)" + _SMALL
-_DECAY = "paper: what its caption says, of models in the set-up of Table 1" + _SMALL
+_DECAY = (
+    f"paper: what its caption says, of models in the set-up of Table 1{_SMALL} Of S4D one value for all t follows from "
+    "its equation (6). The T are ours: the caption names none."
+)
 _ABOVE = (
     " The paper's S4D + PE has .79 to .99 at T = 10, above what its description, linear between the embedding and the "
-    "head, allows: what was run there must have had more than its description."
+    "head, allows: what was run there had more than its description, or its data or evaluation differed."
 )
 _MQAR = (
     "paper: best of 7 seeds, T = 100; 1.00: as we expect it to be drawn, above the line of its theorem, whose d has no "
     "numbers; unchecked, for the figures are not in the text that we read. The text says that S4D reached no "
     "satisfactory accuracy for larger V (Figure A.2), that is above 256 (Figure A.3). "
+    "N of Mamba-2 is rounded up; the log of Figure A.3's N = k·log κ is taken to be ln, as in Figure A.2. "
     "Small: κ = 4, V = 16, T = 16."
 )
 _HEADS = (
     "paper: best of 5 seeds, T = 100, three in four in the hard setting; 1.00: as we expect it to be drawn, Δᵀ above "
     "d = 2V, nowhere below; unchecked, for the figures are not in the text that we read; ≤ Δᵀ: "
-    "Mamba equal or worse. Small: V = 4, T = 16."
+    "Mamba equal or worse. Small: V = 4, T = 16, and γ = 0.2 in the hard setting (the paper: at most 0.1)."
 )
 _VARIANTS = (
     "paper: top-1 on ImageNet-100 (6.2M parameters each), perplexity on Wikitext-103 (30.1M, the Transformer 31.4M); "

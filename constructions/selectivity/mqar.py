@@ -64,7 +64,9 @@ class MQAR(WithMemory, Construction):
     )
     guarantee: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
     key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", most=1 << 16, default=0)
-    layout: Literal["paper", "benchmark", "forgetting"] = parameter("which data to verify on", default="paper")
+    layout: Literal["paper", "benchmark", "forgetting"] = parameter(
+        "which data to verify on (paper: its order of tokens, with noise of ours)", default="paper"
+    )
     pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
     length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", most=1 << 24, default=0)
     max_d_state: int = parameter(
@@ -165,7 +167,7 @@ class MQAR(WithMemory, Construction):
         return Circuit("mqar", readout(recalled, book, alphabet, "v"), self.language(alphabet))
 
     def keys(self, x: Tokens) -> Stream:
-        """One-hot keys, or balanced ±1 codes of O(log κ) entries (Theorem 3)."""
+        """One-hot keys, or ±1 codes of O(log κ) entries: balanced, which is ours, or free signs as in Theorem 3."""
         if self.guarantee == "all":
             return x.one_hot("k", name="key")
         return x.code("k", self.key_codes.book, "key")
@@ -243,8 +245,8 @@ class MQAR(WithMemory, Construction):
         return {"name": "mqar", "write": self.write}
 
     def bound(self) -> dict[str, int]:
-        """The sizes of Theorems 2 to 4 of *Understanding Input Selectivity in Mamba*; for write policies that the paper
-        does not have, our own: lanes and channels counted one by one.
+        """The orders of Theorems 2 to 4 of *Understanding Input Selectivity in Mamba* with constants of ours; for what
+        the paper does not have, our own: lanes and channels counted one by one.
         """
         kappa, p = self.kappa, balanced_length(self.vocab)
         if self.printed:
@@ -356,9 +358,13 @@ def _too_short(length: int, kappa: int, kind: str, least: int) -> str:
         )
     theorem = ""
     if length == (kappa - 1).bit_length():
-        theorem = f"; so Theorem 3 does not hold with ⌈log2 κ⌉ = {length} entries"
-        if kind == "balanced":
-            theorem += ", nor with so many free signs, of which some would be the negatives of others"
+        step = "step 2 of the proof of Theorem 3"
+        theorem = f"; so {step} does not go through with ⌈log2 κ⌉ = {length} signs to a key"
+        if kind == "balanced":  # which are ours: the proof's signs are free
+            theorem = (
+                f"; nor does {step} go through with ⌈log2 κ⌉ = {length} free signs to a key, of which some would be "
+                "the negatives of others"
+            )
     return (
         f"key_code = {length} is too short for {kappa} {kind} codes: {reason}{theorem}; "
         f"the smallest key_code that works is {least}"

@@ -1,4 +1,4 @@
-"""Absolute time (input-selectivity paper, Proposition 1): the answer at position t is t, whatever the tokens are.
+"""Absolute time (paper A, Proposition 1): the answer at position t is t, whatever the tokens are.
 
 Token ids: 0..vocab-1 are input tokens, vocab+i-1 says "position i", the last one "position `horizon` or later".
 """

@@ -1,4 +1,4 @@
-"""Induction heads: after which token did the present one stand the last time? (input-selectivity paper, Apps. C.2, D.4)
+"""Induction heads: after which token did the present one stand the last time? (paper A, Apps. C.2, D.4)
 
 Token ids: 0 is the blank, which only answers hold, 1..vocab are the tokens v0.. of the input.
 """
@@ -30,7 +30,7 @@ class Induction(Task):
 
     hard: the share of sequences in the hard setting of App. D.4 (the paper's p): one special token stands at the
         positions r and length - r only, r uniform in 1 .. gamma * length, so that the answer lies far back.
-    gamma: the paper's special range ratio.
+    gamma: the paper's special range ratio (there at most 0.1).
     """
 
     vocab: int

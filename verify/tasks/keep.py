@@ -1,4 +1,4 @@
-"""KEEP n-th (input-selectivity paper, Corollary 2, App. D.2): at every position from n on, which token stood at n?
+"""KEEP n-th (paper A, Corollary 2, App. D.2): at every position from n on, which token stood at n?
 
 Token ids: 0..vocab-1 are the tokens v0...
 """

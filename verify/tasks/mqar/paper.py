@@ -1,4 +1,4 @@
-"""MQAR as the input-selectivity paper lays it out: k1 v1 ..
+"""MQAR as paper A lays it out: k1 v1 ..
 
 kn vn, then queries interwoven with noise (App. C.1, D.3).
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from verify.tasks.mqar.family import NEUTRAL
 from verify.tasks.mqar.paper_cases import Handmade, paper_cases
-from verify.tasks.mqar.paper_parts import NEUTRAL_SHARE, PaperParts
+from verify.tasks.mqar.paper_parts import NEUTRAL_SHARE, NOISE, PaperParts
 from verify.tasks.task import Batch, HardCase
 
 
@@ -93,9 +93,10 @@ class PaperLayout(PaperParts):
         keys = "keys drawn with repetition" if self.rebind else "distinct keys"
         often = "any number of times" if self.repeat_queries else "at most once"
         return (
-            f"MQAR, paper layout: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys "
+            f"MQAR, order of tokens as in the paper: {self.length} tokens, {self.pairs} pairs of {self.kappa} keys "
             f"and {self.vocab} values, "
-            f"{keys}, {self.queries} queries, each key {often}, filler {self.filler}, write policy {self.write}"
+            f"{keys}, {self.queries} queries, each key {often}, noise: {NOISE[self.filler]}, "
+            f"write policy {self.write}"
         )
 
     def _context_keys(self, rng: np.random.Generator, count: int) -> np.ndarray:

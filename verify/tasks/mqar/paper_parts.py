@@ -10,7 +10,12 @@ from verify.tasks.mqar.oracle import POLICIES
 
 NEUTRAL_SHARE = {"neutral": 1.0, "values": 0.0, "mixed": 0.5}
 """Filler -> the share of noise that is the neutral token; the rest is uniform over the values."""
-
+NOISE = {
+    "neutral": "neutral (the paper: random values)",
+    "values": "random values, as in the paper",
+    "mixed": "neutral or random values (the paper: random values)",
+}
+"""Filler -> what stands between the queries, in words."""
 
 _UNSET = cast(int, None)  # `__post_init__` puts the default in its place
 
@@ -23,8 +28,8 @@ class PaperParts(MqarTask):
     queries: how many positions of the second part hold a query, by default `pairs`; where they stand is uniform.
     filler: noise is the neutral token ("neutral"), a uniform value as in the paper ("values"), or a fair coin's choice
         of the two ("mixed").
-    repeat_queries: False, each key is queried at most once, as Theorems 2-4 need; True, queries are drawn with
-        repetition, and (query, noise value) then rebinds a key under the policies "last" and "sum".
+    repeat_queries: False, each key is queried at most once, as in the layout (46) of Theorems 2-4; True, queries
+        are drawn with repetition, and (query, noise value) then rebinds a key under the policies "last" and "sum".
     rebind: context keys are drawn uniformly with repetition (App. D.3). Each distinct key is still queried at most once
         unless repeat_queries, so a sequence with few distinct keys has fewer queries than `queries`.
     write: the policy that decides the label; a query without an answer under it is IGNORED ("sum" after two writes).
