@@ -259,18 +259,19 @@ TRUTHS = (
     ),
     Truth(
         "copy-clause",
-        Kind.UNSAID,
+        Kind.FAILS,
         FREE_LUNCH,
-        "Theorem 1, last sentence, and its proof, (26)–(29)",
+        "Proof of Theorem 1, (26)–(29), and the theorem's last sentence",
         "“Moreover, in such cases, there exists δ ≤ ε/((L−1)M‖Δ‖∞) when L ≥ 2.” “By reformulating” (26), 1/α_pos(i) ≥ "
-        "(1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(…), “we can get that” δ ≤ ε/(M‖Δ‖)·(…)^(−1) (27), and (29) bounds that.",
+        "(1 − ε/(2M‖Δ‖))/α_pos(i) + (δ/2)·(…), “we can get that” δ ≤ ε/(M‖Δ‖)·(…)^(−1) (27), and (29) bounds that. "
+        "Appendix A.1 states the theorem again (Theorem 5), with δ where (7) has δ/2, and δ ≤ ε/(2(L−1)M‖Δ‖∞).",
         "(26) does not give (27): a factor 1/α_pos(i) is lost. At one position i that copies from the far end of its "
         "window over equal decays, all other scores 0, M‖Δ‖ = 1, (26) holds, and neither (27) nor the theorem's "
         "clause does. Assumption 1 for all i, with one ρ, excludes this case, but the step does not use that.",
         "(26) gives δ ≤ ε/(α_pos(i)·M‖Δ‖)·(…)^(−1). With one ρ for all positions ρ < 1, since the first can only copy "
-        "itself and Assumption 1 says “< 1”; with that (7) gives (27), for ε ≤ 2M‖Δ‖, and the clause if some position "
-        "copies an earlier one, pos(i) < i. If each copies itself, the quotient in (28) has nothing in its range, and "
-        "δ may be larger.",
+        "itself and Assumption 1 says “< 1”; with that (7) gives (27), for ε ≤ 2M‖Δ‖, and the last sentence if some "
+        "position copies an earlier one, pos(i) < i. If each copies itself, the quotient in (28) has nothing in its "
+        "range, and δ may be larger.",
         copy_clause,
     ),
     Truth(

@@ -28,7 +28,7 @@ are the papers' own; formulas in quotations are set anew in plain text. This pag
 """
 MEANS = {
     Kind.FAILS: "the statement is given with its label, and is false with the constants that it has",
-    Kind.UNSAID: "it holds under a condition that it does not name",
+    Kind.UNSAID: "it holds under a condition, or with a constant, that it does not name",
     Kind.FLOATS: "rounding breaks it",
 }
 

@@ -1,4 +1,4 @@
-"""Paper C: Lemmas 2 and 3, Theorems 1 and 2, and Section 4. The text that we read has lost its formulas."""
+"""Paper C: Lemmas 1 (Appendix B.1), 2 and 3, Theorem 2, Section 4. The text that we read has lost its formulas."""
 
 from __future__ import annotations
 
