@@ -249,7 +249,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
 def rate_line(bound: float, digits: int = 3) -> str:
     """How many sequences may be wrong; a bound of 1 says nothing."""
     if bound >= 1:
-        return "rate of wrong sequences: not bounded (the bound of the theory is 1 for these sizes)"
+        return "rate of wrong sequences: not bounded (our bound is 1 for these sizes)"
     return f"rate of wrong sequences, at most: {at_most(bound, digits)}"
 
 

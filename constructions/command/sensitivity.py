@@ -64,7 +64,7 @@ def sensitivity(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Lemmas 1 and 2: how much a state of any layer still feels an early input, by autograd and in closed form."""
+    """Paper A, Lemmas 1 and 2: how much a state of any layer still feels an early input, by autograd and by formula."""
     if (directory is None) == (random is None):
         raise ValueError("one of DIR and --random is needed, and not both: what is the layer?")
     drawn = {"--d-model": d_model, "--d-state": d_state, "--length": length, "--seed": seed}

@@ -41,7 +41,7 @@ def copy_decay_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Theorem 1: COPY by a state that fades, its error on built weights beside the corrected bound."""
+    """Paper B, Theorem 1: COPY by a state that fades, its error on built weights beside the corrected bound."""
     if plot:
         picture_path(plot, "--plot")
     if window > length:
@@ -73,8 +73,8 @@ def gadgets_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Lemmas 1–5: product, network, linear map, select, indicators: exact on integers, within a proved bound on
-    reals.
+    """Paper B, Lemmas 1–5: product, network, linear map, select, indicators: exact on integers, within a proved bound
+    on reals.
     """
     if plot:
         picture_path(plot, "--plot")
@@ -101,7 +101,7 @@ def costs_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Table 1: state, parameters and time per token of built models and of a key-value cache, as the answer grows."""
+    """Paper B, Table 1: state, parameters and time per token of built models and a key-value cache, as answers grow."""
     if plot:
         picture_path(plot, "--plot")
     with working("costs", quiet=as_json):
@@ -133,7 +133,7 @@ def copy_vectors_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Theorem 2: exact COPY of vectors from any earlier place, in one block.
+    """Paper B, Theorem 2: exact COPY of vectors from any earlier place, in one block.
 
     place and asked are one-hot or all 0; answers are right where each place is written once, and pos(i) ≤ i.
     """

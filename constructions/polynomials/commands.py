@@ -55,7 +55,7 @@ def polynomial_command(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Any multivariate polynomial of the inputs, at the last position."""
+    """After paper C, Theorem 2: any multivariate polynomial of the inputs, at the last position."""
     if out is not None and arch == "s6":
         raise ValueError(f"--out {out}: no library ships the polynomial S6 of the proofs; save it with --arch mamba.")
     if transition != "linear" and arch == "mamba":
@@ -94,7 +94,7 @@ def monomial_command(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """After Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
+    """After paper C, Lemma 3: c·x_i^P at one position and 0 elsewhere, in three blocks of the polynomial S6."""
     with working("monomial", quiet=as_json):
         from constructions.polynomials import polynomial
         from constructions.polynomials.polynomial_expression import parse_polynomial
@@ -112,7 +112,7 @@ def degree_gap_command(
     layers: Annotated[int, typer.Option(min=1, max=4, help="deepest attention stack to measure")] = 3,
     as_json: Json = False,
 ) -> None:
-    """Lemma 1: the degree of one S6 channel against that of stacked linear attention, measured."""
+    """Paper C, Lemma 1: the degree of one S6 channel against that of stacked linear attention, measured."""
     with working("degree-gap", quiet=as_json):
         from constructions.polynomials import degree_gap
 
@@ -159,7 +159,7 @@ def linear_attention_command(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """After Lemma 2: a causal linear-attention head as one S6 layer of d channels, random or with given weights."""
+    """After paper C, Lemma 2: a causal linear-attention head as one S6 layer of d channels; weights given or random."""
     with working("linear-attention", quiet=as_json) as bars:
         check_out(out, force)
         from constructions.polynomials import linear_attention
@@ -190,7 +190,7 @@ def generalization_command(
     classes: int = 10,
     as_json: Json = False,
 ) -> None:
-    """Theorems 3 and 5: the generalisation bound, all of it reconstructed from the words of the paper."""
+    """Paper C, Theorems 3 and 5: the generalisation bound, all of it reconstructed from the words of the paper."""
     from verify.generalization import generalization, measured_magnitude
 
     bound = generalization(rho, contraction, margin, samples, delta, channels, states, classes)

@@ -249,5 +249,6 @@ def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:
         "mamba_squared_error": mamba_errors(function, most).tolist(),
         "s4d_squared_error": fourier_errors(function, most).tolist(),
         "slopes": slopes(function, most),
+        "slopes_are_of": "the squared error",
         "corollary": {"mamba": -1 / (3 * function.jumps), "s4d": -1.0},
     }

@@ -44,7 +44,7 @@ def haar_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Theorem 1: the Haar transform on a real Mamba block, and the three bases of each wavelet."""
+    """Paper A, Theorem 1: the Haar transform on a real Mamba block, and the three bases of each wavelet."""
     if plot:
         picture_path(plot, "--plot")
         check_apart({"--out": out, "--plot": plot})
@@ -90,7 +90,7 @@ def rate_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Corollary 1: the error of N Mamba bases and of N Fourier bases for a piecewise-constant function."""
+    """Paper A, Corollary 1: the squared error of N Mamba and N Fourier bases for a piecewise-constant function."""
     if plot:
         picture_path(plot, "--plot")
     with working("approximation-rate", quiet=as_json):
@@ -100,14 +100,26 @@ def rate_command(
         result = rate_report(breaks.split(","), values.split(","), bases)
         if plot:
             draw_rates(result, plot)
-    told = result if as_json else {name: result[name] for name in ("theorem", "jumps", "slopes", "corollary")}
+    told = result if as_json else {name: result[name] for name in ("theorem", "jumps")} | _rates(result)
     close = result["slopes"]["mamba"] <= result["corollary"]["mamba"] * 0.9 and abs(result["slopes"]["s4d"] + 1) < 0.1
     show(told, as_json, good=True)
     if not close:  # of the fit: the corollary is about many bases, and a fit may swing before
         taken, most = len(result["bases"]), result["most_bases"]
         more = f"--bases takes up to {most:,}" if most > taken else "no more are computed"
-        say(f"the rates fitted from {taken:,} bases are not yet those of the corollary; {more}", err=True)
+        say(
+            f"the rates of the squared error, fitted from {taken:,} bases, are not yet those that the corollary states"
+            f"; {more}",
+            err=True,
+        )
         raise typer.Exit(1)
+
+
+def _rates(result: dict) -> dict[str, dict]:
+    """What was fitted is of the square; the corollary speaks of the norm."""
+    return {
+        "slopes of the squared error": result["slopes"],
+        "rates of Corollary 1 (it states them of the error itself)": result["corollary"],
+    }
 
 
 def keep_command(
@@ -120,7 +132,7 @@ def keep_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Corollary 2 with the position as an input: KEEP n-th in one block.
+    """Paper A, Corollary 2 with the position as an input: KEEP n-th in one block.
 
     token is one-hot or all 0; answers are right from position n on, where the positions are 1, 2, 3, … with a token at
     each.
@@ -140,7 +152,7 @@ def time_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Absolute time where the position is an input, which Proposition 1 does without: one block."""
+    """Absolute time where the position is an input, which paper A's Proposition 1 does without: one block."""
     with working("start PyTorch", quiet=as_json):
         from constructions.selectivity.with_position import AbsoluteTimePosition
 

@@ -1,6 +1,6 @@
 """The Haar transform on real Mamba (paper A, Theorem 1).
 
-Statement. Every Haar wavelet is a combination of three S6 bases g(s; 1, x) = exp(−∫_s^1 Δ)·B, which
+Statement. Every Haar wavelet is approached by combinations of three S6 bases g(s; 1, x) = exp(−∫_s^1 Δ)·B, which
 approach Heaviside steps as the slope w of Δ(s) = softplus(w s + b) goes to −∞. Here Δ is exactly
 0 or constant, so that a channel holds Σ_{s>i} x_s, and for T = 2^J samples the last position has
 all T coefficients: ψ_{j,k} takes the sums from its start, its middle (−2 times) and its end.

@@ -40,7 +40,7 @@ def soft_selection_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Lemma 3.3: a network, a constant filter with a skip and a network pick the token whose key meets the query."""
+    """After paper D, Lemma 3.3: network, constant filter with a skip, network: the token whose key meets the query."""
     if plot:
         picture_path(plot, "--plot")
     with working("soft-selection", quiet=as_json) as bars:
@@ -76,7 +76,7 @@ def estimation_command(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Theorems 4.5, 4.6 and J.3: sizes, covering number and rate of estimation; --plot measures the rate as well."""
+    """Paper D, Theorems 4.5, 4.6 and J.3: sizes, covering number and rate of estimation; --plot measures the rate."""
     if plot:
         picture_path(plot, "--plot")
     try:
@@ -103,7 +103,7 @@ def reproduce_lemmas(
     files: TableFiles,
     as_json: bool,
 ) -> None:
-    """Lemmas F.1–F.6, H.1, H.3, 3.3 and random features: all rows; the picture is that of a selection.
+    """Paper D, Lemmas F.1–F.6, H.1, H.3, 3.3 and random features: all rows; the picture is that of a selection.
 
     keep: a file of these rows; they are run where it does not hold them for as many samples and this seed.
     """

@@ -76,6 +76,4 @@ def test_what_is_printed_is_no_wider_than_the_terminal(monkeypatch):
 
 def test_a_bound_of_one_is_no_rate():
     assert display.rate_line(0.125) == "rate of wrong sequences, at most: 0.125"
-    assert (
-        display.rate_line(1.0) == "rate of wrong sequences: not bounded (the bound of the theory is 1 for these sizes)"
-    )
+    assert display.rate_line(1.0) == "rate of wrong sequences: not bounded (our bound is 1 for these sizes)"
