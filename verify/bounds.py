@@ -1,7 +1,7 @@
-"""The sizes that theorems promise, as explicit numbers.
+"""Sizes by explicit formulas: the theorem's where it has numbers, else its order with constants of ours, or ours.
 
-Source: "Understanding Input Selectivity in Mamba" (ICML 2025), Theorems 2-4; O(.) constants are those of the
-    constructions.
+Source: "Understanding Input Selectivity in Mamba" (ICML 2025), Theorems 2-4, which state orders but for N, and Lemma 3,
+    which has numbers; the constants are those of the constructions. `bound_source` says whose a bound is.
 Units: d_model in lanes, d_state in columns per channel, information in bits.
 """
 
@@ -16,7 +16,7 @@ from verify.task_states import induction_heads_states, keep_nth_states
 
 @dataclass(frozen=True)
 class SizeBound:
-    """A module of at most this size solves the task."""
+    """Lanes and columns of a module, by a formula."""
 
     d_model: int
     d_state: int

@@ -2,9 +2,10 @@
 assumption fails.
 
 y_i = Σ_{j≤i} α_j (c_i·b_j) v_j with α_j = Π_{k=j+1}^{i} a_k and v_j = Δ_j ⊙ x_j is to equal v_p, p = pos(i). With S =
-{j : i − L < j ≤ i, |c_i·b_j| ≥ δ} and |x| ≤ M, Assumption 1 is: p ∈ S and c_i·b_p ≥ ρ ≥ δ; |c_i·b_j| < δ outside of S;
-Σ_{j∈S} α_j |c_i·b_j| < 1; its proof uses ≤ 1, and that is what is checked here. Then Σ_{j∈S, j≠p} α_j |c_i·b_j| ≤ 1 −
-α_p ρ, and so is |α_p c_i·b_p − 1|, hence
+{j : i − L < j ≤ i, |c_i·b_j| ≥ δ} and |x| ≤ M, Assumption 1 is (S and the operation as we restore them: the display
+that defines them is lost, and what we write follows the words below it and the proof, from which M is): p ∈ S and
+c_i·b_p ≥ ρ ≥ δ; |c_i·b_j| < δ outside of S; Σ_{j∈S} α_j |c_i·b_j| < 1; its proof uses ≤ 1, and that is what is checked
+here. Then Σ_{j∈S, j≠p} α_j |c_i·b_j| ≤ 1 − α_p ρ, and so is |α_p c_i·b_p − 1|, hence
 
     |y_i − v_p| ≤ M‖Δ‖ · [2(1 − α_p ρ) + δ Σ_{j∉S} α_j]                                              (`bound`)
                 ≤ M‖Δ‖ · [2(1 − α_p ρ) + δ α_p · (a/(1 − a) + (ā^−(L−1) − 1)/(1 − ā))]               (`theorem`)
@@ -29,7 +30,7 @@ ASSUMPTIONS = {
     "match": "c_i·b_pos(i) ≥ ρ ≥ δ",
     "mismatch": "|c_i·b_j| < δ for every j that does not match",
     "sum": "Σ_{j∈S} α_j |c_i·b_j| < 1 (for the bound ≤ 1 is enough)",
-    "values": "|x| ≤ M",
+    "values": "|x| ≤ M (of the proof)",
 }
 
 

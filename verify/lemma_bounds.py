@@ -62,7 +62,8 @@ def reciprocal_sizes(factors: int, m: int, low: float, high: float = 1) -> Sizes
 
 
 def ratio_sizes(factors: int, m: int, own: int, largest: float, low: float, high: float) -> Sizes:
-    """F.4 on |y| ≤ `largest`, x in [low, high]: the reciprocal, y beside it, and a product of `own` teeth."""
+    """F.4 (y/x, as we restore it) on |y| ≤ `largest`, x in [low, high]: the reciprocal, y beside it, and a product of
+    `own` teeth."""
     inverse, times = reciprocal_sizes(factors, m, low, high), product_sizes(own)
     depth = inverse["L"] + times["L"]
     most = max(inverse["B"], 2 * largest / low)
@@ -163,14 +164,15 @@ def context_match_sizes(n: int, k: int, tokens: int, ratio: Sizes) -> Sizes:
 
 
 def random_features(length: int, digits: int, lost: float) -> int:
-    """3.1 A: F = ⌈(28/3)(2N + 1)·ln(2N·d_v/ε')⌉ random ±1 features copy N words without a repeated context, but for a
-    share ε'."""
+    """Ours, after 3.1: F = ⌈(28/3)(2N + 1)·ln(2N·d_v/ε')⌉ random ±1 features copy N words without a repeated context,
+    but for a share ε'."""
     at_least("length", length, 1, "there is something to copy")
     return ceil(28 / 3 * (2 * length + 1) * log(2 * length * digits / lost))
 
 
 def random_feature_sizes(n: int, letters: int, digits: int, features: int, pairs: int) -> Sizes:
-    """3.1 A, both networks together, for contexts of n one-hot letters and values of so many signs; D between them."""
+    """Ours, after 3.1, both networks together, for contexts of n one-hot letters and values of so many signs; D between
+    them."""
     one_hot, sums = n * letters, features * digits
     first = sums * ((n + 1) * (one_hot + 2) + n + 2) + 4 * one_hot
     second = features * n * (one_hot + 1) + 2 * sums * (n + 5)
@@ -184,8 +186,8 @@ def random_feature_sizes(n: int, letters: int, digits: int, features: int, pairs
 
 
 def random_feature_error(features: int, pairs: int, outcomes: int, lost: float) -> float:
-    """3.1 A: e with 2·outcomes·exp(−F·e²/2/(2P + P·e/3)) = `lost`: none of so many numbers is off by more, but for that
-    probability (Bernstein)."""
+    """Ours, after 3.1: e with 2·outcomes·exp(−F·e²/2/(2P + P·e/3)) = `lost`: none of so many numbers is off by more,
+    but for that probability (Bernstein)."""
     log_odds = log(2 * outcomes / lost)
     half = log_odds * pairs / 3
     return float((half + np.sqrt(half**2 + 4 * features * log_odds * pairs)) / features)

@@ -1,9 +1,10 @@
 """Decisions about real numbers: continuous, hence with an error that can be bounded.
 
-A comparison of real numbers jumps, and no block with an error gets a jump right everywhere (Lemma 5 of paper B is false
-for all real a and b). So each word here has a *gap* and is linear within it; elsewhere it is the decision, and the
-module gives it within `Compiled.error_bound`. All are made of rectifiers: |relu(x) − silu(S·x)/S| ≤ 0.2785/S. The ramps
-end at 1 − relu(1 − relu(u)), which is 1 to the last bit wherever u ≥ 1 + 104/S: past the gap nothing is left to round.
+A comparison of real numbers jumps, and no block with an error gets a jump right everywhere (Lemma 5 of paper B, stated
+for all a and b, fails near a = b). So each word here has a *gap* and is linear within it; elsewhere it is the decision,
+and the module gives it within `Compiled.error_bound`. All are made of rectifiers: |relu(x) − silu(S·x)/S| ≤ 0.2785/S.
+The ramps end at 1 − relu(1 − relu(u)), which is 1 to the last bit wherever u ≥ 1 + 104/S: past the gap nothing is left
+to round.
 """
 
 from __future__ import annotations

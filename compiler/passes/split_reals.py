@@ -7,9 +7,9 @@ behind. Products are products of such differences (four channels), so nothing ca
 product is right within a few units in the last place, at every magnitude, and exact on
 integers.
 
-A rectifier of a real number is one half alone: |silu(S·x)/S − relu(x)| ≤ 0.2785/S (paper B, Lemma 2), and S is
-as large as float32 has room for, 2^40 where |x| ≤ 2^19, so that the rounding of x weighs more. Clips, minima and
-maxima are made of these. A comparison of real numbers is discontinuous: it is refused, but where no number is near.
+A rectifier of a real number is one half alone: |silu(S·x)/S − relu(x)| ≤ 0.2785/S (paper B, Lemma 2, has 1/S),
+and S is as large as float32 has room for, 2^40 where |x| ≤ 2^19, so that the rounding of x weighs more. Clips, minima
+and maxima are made of these. A comparison of real numbers is discontinuous: it is refused, but where no number is near.
 
 After this pass no rectifier other than Half reads a real number.
 """

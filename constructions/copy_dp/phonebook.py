@@ -2,9 +2,9 @@
 
 Statement. After Theorem 2, associative recall by COPY: a name leads to a place, the place to the tokens behind it.
 
-Conditions that the paper leaves unsaid. Names are distinct, or the last entry would have to win. A name that is not in
-the book leads to no place; then the end is written at once. Numbers may have different lengths: `;` ends them. A book
-is as long as its tokens, however many entries that are; digits behind the last place are not kept.
+Conditions that its words on the experiment leave unsaid. Names are distinct, or the last entry would have to win. A
+name that is not in the book leads to no place; then the end is written at once. Numbers may have different lengths: `;`
+ends them. A book is as long as its tokens, however many entries that are; digits behind the last place are not kept.
 
 Circuit. A memory keyed by name holds the place of each entry, one keyed by place holds the digits. The name that was
 asked for is latched, so that place + 1 + (digits written so far) is the next place to copy from.

@@ -2,8 +2,9 @@
 
 Four built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (columns
 and channels that grow with √T each); and what the proof of Theorem 3 builds, every earlier token within reach by its
-place (linear in T), with one column for each, or with places in two digits. Beside them Transformers of stated sizes:
-their key-value cache, and of the smaller one the time of a token, from the matrices of its layers to its scores.
+place (linear in T on Mamba-2, which is measured; on Mamba quadratic, truth copy-state), with one column for each, or
+with places in two digits. Beside them Transformers of stated sizes: their key-value cache, and of the smaller one the
+time of a token, from the matrices of its layers to its scores.
 
 The state is counted as d_inner·d_state and the window of the convolution (of Mamba-2 also that of B and C), for every
 block at its least sizes, whether an entry is used or not. Each row says how its sizes were found: "measured" on a

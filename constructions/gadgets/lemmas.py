@@ -2,8 +2,8 @@
 on reals.
 
 Lemma 1: the product (`a * b`, and the paper's own by four values of silu); Lemma 2: a two-layer network with relu;
-Lemma 3: a linear map; Lemma 4: select by the sign of t, |t| ≥ α; Lemma 5: [a > b], [a < b], [a ≠ b], |a − b| ≥ α or a =
-b.
+Lemma 3: a linear map; Lemma 4: select by the sign of t, |t| ≥ α; Lemma 5, with a condition that it does not have: [a >
+b], [a < b], [a ≠ b] where |a − b| ≥ α or a = b.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def draw_bases(
     wavelets: tuple[tuple[int, int], ...] = ((0, 0), (1, 1), (2, 2)),
     slopes: tuple[float, ...] = (30, 300, 3000),
 ) -> None:
-    """The paper's Figure A.1: Haar wavelets, the three bases of one of them for a finite slope, and their combination
-    as it grows.
+    """After the paper's Figure A.1: Haar wavelets and the three bases of one of them for a finite slope; ours is the
+    last panel, their combination as the slope grows.
     """
     s = np.linspace(0, 1, 1601)
     figure = Figure(figsize=(10, 2.8), dpi=_DPI, layout="constrained")

@@ -4,9 +4,9 @@ Statement. The last output of one S6 channel with state 1, Ā = a x_t, B = b x_t
 
     f_L(x) = b c Σ_j a^{L−j} x_L (Π_{k>j} x_k) x_j²                       (Eq 7, 8, as we restore them)
 
-has L monomials and degree exactly L + 2 (the paper's count is lost in the text that we read); N
-stacked layers of causal linear attention have degree at most 3^N, with a multiplicative gate 4^N. So
-equality on R^L needs N ≥ ⌈log3(L + 2)⌉ layers.
+has L monomials and degree exactly L + 2 (the paper's count is lost in the text that we read); N stacked layers of
+causal linear attention have degree at most 3^N (with a multiplicative gate, of which the paper says otherwise, 4^N:
+truth gates-multiply). So equality on R^L needs N ≥ ⌈log3(L + 2)⌉ layers.
 
 What its words leave unsaid. This is about exact equality on an open set. On {0, 1}^L, where x² = x, the
 multilinear degree is L and the bound ⌈log3 L⌉; approximation and thresholding need fewer layers.

@@ -157,7 +157,7 @@ def _over(network: PolynomialNetwork, field) -> PolynomialNetwork:
 
 
 def formula(polynomial: Polynomial, form: str = "paper") -> dict[str, Any]:
-    """What the specification says of Theorem 2's sizes."""
+    """Our formulas for Theorem 2's sizes."""
     return {"padded_length": padded_length(polynomial, form), "widths": expected_widths(polynomial, form)}
 
 

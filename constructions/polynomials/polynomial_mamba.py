@@ -1,4 +1,4 @@
-"""Polynomials on unmodified Mamba blocks (beyond paper C, whose model has no SiLU, exp or softplus).
+"""Polynomials on unmodified Mamba blocks (beyond paper C, whose proofs have no SiLU, exp or softplus).
 
 Inputs: at position t the number x_t and the one-hot of t. One block gathers: a latch per
 variable keeps x_i from position i on. Then products, all at the last position:

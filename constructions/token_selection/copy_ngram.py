@@ -2,7 +2,8 @@
 
 Statement. `^ x_1 … x_N |` is continued by x_1 … x_N: the last n tokens are looked up, and what followed is written. It
 is wrong exactly where some context has two continuations, which for uniform tokens happens with probability at most
-N²|V|^{−n}/2, so n = ⌈ln(N²/(2ε))/ln |V|⌉ gives ε. `copy` by places is right on every string, in a smaller state.
+N²|V|^{−n}/2, so n = ⌈ln(N²/(2ε))/ln |V|⌉ gives ε (this bound is ours: the paper's is lost). `copy` by places is right
+on every string, in a smaller state.
 
 Not legible in the text that we read (the proof is missing), and needed in any case. A context ends at the last
 separator, `^` and `|` alike, or the first tokens of the copy match nothing. The key of a position is the context before

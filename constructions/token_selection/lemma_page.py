@@ -15,9 +15,10 @@ HEAD = """# The lemmas of paper D as ReLU networks
 
 Paper D ("State Space Models are Provably Comparable to Transformers in Dynamic Token Selection") states Lemmas F.1–F.6,
 H.1, H.3 and 3.3. The text that we read has lost their formulas, so the bounds and sizes here are ours, after its words:
-each lemma is a network with every constant written out, in
-`constructions/token_selection/relu_gadgets/`; the proofs are the docstrings. Weights are integers and fractions, so a
-network runs exactly, in float64 and as a torch module (`compiler.machines.fnn_ssm.relu_network`).
+each lemma is a network with every constant written out, in `constructions/token_selection/relu_gadgets/`; the proofs
+are the docstrings. What F.4 (y/x), F.1 (the soft maximum) and H.1 (±1/√k, 1/2) are about is restored as well. Weights
+are integers and fractions, so a network runs exactly, in float64 and as a torch module
+(`compiler.machines.fnn_ssm.relu_network`).
 
     construct reproduce lemmas --samples 100000 --keep docs/selection_lemmas.json --page docs/selection_lemmas.md
 

@@ -1,11 +1,12 @@
-"""Theorem 4.6 of paper D measured: a series estimator on as many waves as its proof keeps, over n and smoothness.
+"""Theorem 4.6 of paper D measured: a series estimator, over n and smoothness.
 
 The target has every wave up to a level beyond what is kept, each level with the most that |f|_γ ≤ 1 lets it have when
 all share alike. x is uniform on [0, 1], y = f(x) + noise; a coefficient is the mean of y·ψ_r(x), the first 2^(T/a⁺) =
-n^(1/(2a⁺ + 1)) waves are kept. Its error is known exactly, for the waves are orthonormal. One coordinate, so a⁺ is its
-smoothness: this is the rate of the class, which paper D reaches by a model that finds the coordinate first. The
-estimator is ours, and the theorem's formulas are our reading (`RECONSTRUCTED`). One coordinate of smoothness below 1
-has a weak norm above 1: there the rate is the formula's, and the theorem, as we read it, says nothing (`weak_norm`).
+n^(1/(2a⁺ + 1)) waves are kept, as we read the proof. Its error is known exactly, for the waves are orthonormal. One
+coordinate, so a⁺ is its smoothness: this is the rate of the class, which paper D reaches by a model that finds the
+coordinate first. The estimator is ours, and the theorem's formulas are our reading (`RECONSTRUCTED`). One coordinate of
+smoothness below 1 has a weak norm above 1: there the rate is the formula's, and the theorem, as we read it, says
+nothing (`weak_norm`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Associative recall: the value that stood behind the key (paper D, Theorem 3.2).
 
-Statement. k_1 v_1 … k_l v_l q ends with v_i where k_i = q, by a network of the paper's class. Its sizes are lost in the
-text that we read. Beyond the paper: with explicit sizes, exact on every input, and on unmodified Mamba, Mamba-2 and
-S4D-as-Mamba.
+Statement. k_1 v_1 … k_l v_l q ends with v_i where k_i = q, by a network of the paper's class. As in the paper every
+input is answered. Its sizes are stated there and lost in the text that we read. Ours: sizes written out, scores exact,
+and unmodified Mamba, Mamba-2 and S4D-as-Mamba.
 
 Conditions. Equal keys must carry equal values (their digits are or-ed elsewhere): we take this to be the condition in
 brackets of the paper's task, whose formulas are lost. D and S grow with the number of keys here, for the state must

@@ -1,4 +1,4 @@
-"""The machine as torch modules, its convolution in three forms (paper D, Appendices A and B).
+"""The machine as torch modules, its convolution in three forms (paper D, Appendices A and B, as we restore them).
 
     shift      y_t = Σ_{j=0}^{U} h_j u_{t−j}, tap by tap
     fft        the same sum as a product of Fourier transforms

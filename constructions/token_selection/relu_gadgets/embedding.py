@@ -1,10 +1,10 @@
 """Words as short vectors of signs (Lemma H.1), and contexts of n words whose keys match (Lemma H.3).
 
-H.1: M in {±1/√k}^(k × V) with <M e_u, M e_v> ≤ 1/2 for u ≠ v. Of random signs a pair fails with probability at most
-e^(−k/8) (Hoeffding), so k ≥ 8(2 ln V − ln 2) leaves all V(V − 1)/2 pairs right with positive probability; seeds are
-tried in order until one is. For k ≤ 4 all 2^k vectors do: two of them have a product of k − 2 ≤ k/2 at most. A vector
-within 1/(4√k) of M e_w in every entry is decoded to w: <M e_w − M e_u, ·> is then off from at least 1/2 by less than
-1/2.
+H.1, as we restore it: M in {±1/√k}^(k × V) with <M e_u, M e_v> ≤ 1/2 for u ≠ v. Of random signs a pair fails with
+probability at most e^(−k/8) (Hoeffding), so k ≥ 8(2 ln V − ln 2) leaves all V(V − 1)/2 pairs right with positive
+probability; seeds are tried in order until one is. For k ≤ 4 all 2^k vectors do: two of them have a product of k − 2 ≤
+k/2 at most. A vector within 1/(4√k) of M e_w in every entry is decoded to w: <M e_w − M e_u, ·> is then off from at
+least 1/2 by less than 1/2.
 
 H.3: key_t = (x_{t−1}, …, x_{t−n}), value_t = x_t, query_t = (x_t, …, x_{t−n+1}), vectors of n words divided by √n.
 They match with product 1, else it is at most 1 − 1/(2n). The key is one word behind the query: with the same words in

@@ -1,4 +1,4 @@
-"""1/x (Lemma F.3, rec) and y/x (Lemma F.4).
+"""1/x (Lemma F.3, rec) and y/x (Lemma F.4, as we restore it).
 
 On [a, 1], with z = 1 − x: P_K = Π_{k<K} (1 + z^(2^k)) = (1 − z^(2^K))/x, short of 1/x by at most e^(−a·2^K)/a. The
 network keeps z_k (squares, over by δ_k ≤ (2^k − 1)ε with ε = 4^−(m+1)) and Q_k = a·P_k ≤ 1, and multiplies Q_{k+1} =

@@ -1,4 +1,4 @@
-"""The theorems of the papers, each at sizes that differ in what they ask of a model."""
+"""Tasks of the papers and of the MAD suite, each at sizes that differ in what they ask of a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _of(name: str, says: str, construction: Callable[..., Construction], **given
 
 FAMILY = Family(
     "papers",
-    "the theorems of the papers, at sizes that differ in what they ask of a model",
+    "tasks of the papers and of the MAD suite, at sizes that differ in what they ask of a model",
     [
         _of("mqar-4", f"{_RECALL}: 4 keys, 8 values, one pair each", MQAR, kappa=4, vocab=8),
         _of("mqar-16", f"{_RECALL}: 16 keys, 32 values, one pair each", MQAR, kappa=16, vocab=32),
@@ -72,8 +72,8 @@ FAMILY = Family(
         _of("mad-memorization", "MAD's memorization: a fixed value for each of 31 keys", MadMemorization, vocab=64),
         _of("copy-string", "the text in front of the bar, written again behind it", Copy, form="string", n=8),
         _of("copy-delay", "the token of four positions back", Copy, form="delay", n=4),
-        _of("copy-pointer", f"{_PLACE} by counting back", Copy, form="pointer", n=6),
-        _of("copy-place", f"{_PLACE} by its number", Copy, form="place", n=6),
+        _of("copy-pointer", f"{_PLACE} by a token of its own", Copy, form="pointer", n=6),
+        _of("copy-place", f"{_PLACE} by every token", Copy, form="place", n=6),
         _of("selective-copy", "the letters of a text with noise, without the noise", SelectiveCopy, n=4, length=12),
         _of("phonebook", "the number of a name in a book of two entries", Phonebook, names=4, entries=2, digits=2),
         _of("selection-angle", "the value whose angle fits the query best", TokenSelection, size=8, length=12),
