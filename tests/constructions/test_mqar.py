@@ -235,7 +235,7 @@ def test_the_tasks_sequences_are_in_the_promised_language(kappa: int) -> None:
         ({"guarantee": "random", "key_code": 5}, "no word of odd length.*; the smallest key_code that works is 8"),
         (
             {"guarantee": "random", "key_code": 3, "kappa": 8, "code": "jl"},
-            "8 .* 4 pairs.*does not hold .* = 3 entries; ",
+            "8 .* 4 pairs.*step 2 of the proof .* = 3 signs to a key; ",
         ),
         ({"guarantee": "random", "key_code": 4, "code": "jl"}, "smallest key_code that works is 5"),
         ({"guarantee": "random", "key_code": 32, "wanted_failure": 0.1}, "give one of them"),
