@@ -138,6 +138,10 @@ class CircuitFamily(ABC):
         """
         return 0.0
 
+    def unstated_answers(self) -> int:
+        """How many answers its author gave beside those of the stated task, of which a proof of the task is not."""
+        return 0
+
     def expected_failure(self) -> float:
         """The rate of wrong answers to expect of a "random" promise, by the theory; 0 for "all"."""
         return 0.0

@@ -109,7 +109,9 @@ class CodesRecord:
 class GuaranteeRecord:
     """What a construction says of its answers, and the proof if there is one.
 
-    asks_where: of a model over numbers, of which of the promised inputs `answers` speaks; "" for all.
+    answers: "all" where that is proved; "tested", "not asked" or "not tested" where it is not; "random" of most of
+    them; "untold" where nobody says what is right. asks_where: of a model over numbers, of which of the promised inputs
+    `answers` speaks; "" for all.
     """
 
     level: str
@@ -126,17 +128,21 @@ def right_answers(guarantee: Mapping[str, Any], verification: Mapping[str, Any] 
     """Which answers are right, in words, of a guarantee and of what was run, as JSON: "all" stands alone, or before
     "where …", only if that is proved. Else it is said how many were tested, or that none was asked.
     """
-    answers, where = guarantee["answers"], guarantee.get("asks_where", "")
-    if answers in ("all", "tested") and not (guarantee["certificate"] or {}).get("holds"):
-        answers = _tested(verification or {})
+    answers, where = answers_word(guarantee, verification), guarantee.get("asks_where", "")
+    if answers == "tested":
+        answers = f"all that were tested ({(verification or {}).get('queries', 0):,})"
     return f"{answers}{where and f', {where}'}"
 
 
-def _tested(verification: Mapping[str, Any]) -> str:
-    """Of answers that are promised and not proved."""
-    if verification.get("queries"):
-        return f"all that were tested ({verification['queries']:,})"
-    return "not asked" if verification.get("sequences") else "not tested"
+def answers_word(guarantee: Mapping[str, Any], verification: Mapping[str, Any] | None) -> str:
+    """The same in the one word that JSON has. Manifests of earlier versions have "all" of tested answers as well."""
+    answers, run = guarantee["answers"], verification or {}
+    if answers == "tested" or (answers == "all" and not (guarantee["certificate"] or {}).get("holds")):
+        return "tested" if run.get("queries") else UNTESTED[0] if run.get("sequences") else UNTESTED[1]
+    return answers
+
+
+UNTESTED = "not asked", "not tested"  # what was run had no question, and nothing was run
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from compiler.language.arguments import counted
 from compiler.language.data import language_to_data, to_data
 from verify.certificates import Refused
 from verify.checker.check import RESTS_ON, UNREAD, UNSTATED, Verdict, prove, prove_answers
@@ -66,15 +67,25 @@ def proof_of(built: Built) -> Proof:
         found["refused"] = verdict.task
     if built.model is None:
         return _without_checkpoint(built, found, verdict)
-    return found, sentence(verdict, built.construction.promise() != "untold", built.construction.asks_where())
+    said = sentence(verdict, built.construction.promise() != "untold", _asked_where(built))
+    return found, said + _also_tested(built, found["holds"])
+
+
+def _asked_where(built: Built) -> str:
+    """Of which answers a proof of the stated task is."""
+    stated = "that the task of construction.json asks for" if built.construction.unstated_answers() else ""
+    return built.construction.asks_where() or stated
+
+
+def _also_tested(built: Built, holds: bool) -> str:
+    """What is said behind a proof of the stated task where the author gave other answers as well."""
+    beyond = built.construction.unstated_answers()
+    return f"; {counted(beyond, 'answer')} of answers.json beside these: only tested" if holds and beyond else ""
 
 
 def numbers_proof(built: Built, stack: NumericStack) -> Proof:
     """Of a model over numbers: its construction's certificate, where there is one and it goes through."""
-    tested = (
-        "the bounds on errors follow from the circuit, operation by operation; the answers are only tested, for "
-        "the checker proves models over letters and this one reads numbers"
-    )
+    tested = f"{_of_errors(built)}; {_of_number_answers(built)}"
     try:
         certificate = built.construction.certificate(stack, built.compiled)
     except Refused as reason:
@@ -87,6 +98,22 @@ def numbers_proof(built: Built, stack: NumericStack) -> Proof:
         f"{certificate.domain}; only tested: a whole sequence at once, and inputs beside these (no token, "
         "positions in another order)"
     )
+
+
+def _of_errors(built: Built) -> str:
+    """How near outputs over numbers are to the circuit's, and why."""
+    bound = built.compiled.error_bound
+    if bound is None:
+        return "no bound on errors is known"
+    said = "that every output is exact follows" if bound == 0 else "the bounds on errors follow"
+    return f"{said} from the circuit, operation by operation"
+
+
+def _of_number_answers(built: Built) -> str:
+    """What is said of right outputs: nothing, where nobody says what they are."""
+    if built.construction.promise() == "untold":
+        return "nobody says what its answers should be"
+    return "the answers are only tested, for the checker proves models over letters and this one reads numbers"
 
 
 def promise_of(built: Built) -> dict[str, Any]:

@@ -4,10 +4,11 @@ more than the rate allows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import exp, log
 from typing import TYPE_CHECKING
 
+from compiler.artifact.records import UNTESTED
 from compiler.digits import at_most
 from verify.check import Verification
 from verify.rare_swaps import LEAST_ROWS
@@ -48,8 +49,8 @@ def judged(built: Built, total: Verification, proof: Proof) -> tuple[bool, str]:
 def right_of(construction: CircuitFamily, proof: Proof, *forms: Mapping[str, Verification]) -> str:
     """Which answers are right: what is promised, or, where all are and that was found to be false, how many.
 
-    A circuit of one's own promises none: its author states a task, or answers, and "all" is only what is proved of
-    them. Else they are "tested", or "not asked" where nothing was.
+    "all" is only what is proved, of every answer that is promised or that an author gave. Else all that were asked are
+    right, "tested", or nothing was: "not asked", or "not tested" where nothing was run.
     """
     found = [sum(results.values(), start=Verification()) for results in forms]
     wrong = next((total for total in found if total.correct < total.queries), None)
@@ -58,9 +59,16 @@ def right_of(construction: CircuitFamily, proof: Proof, *forms: Mapping[str, Ver
         return promised
     if wrong is not None:
         return f"{wrong.correct:,} of {wrong.queries:,}"
-    if construction.registered or (proof[0] is not None and proof[0].get("holds")):
+    if proof[0] is not None and proof[0].get("holds") and not construction.unstated_answers():
         return promised
-    return "tested" if any(total.queries for total in found) else "not asked"
+    return tested(found)
+
+
+def tested(found: Sequence[Verification]) -> str:
+    """What is said of right answers that were asked and not proved."""
+    if any(total.queries for total in found):
+        return "tested"
+    return UNTESTED[0] if any(total.sequences for total in found) else UNTESTED[1]
 
 
 def promised_rate(built: Built) -> float:

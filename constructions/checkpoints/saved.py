@@ -18,13 +18,14 @@ from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.plain_files import check_plain
+from compiler.artifact.records import UNTESTED, GuaranteeRecord
 from compiler.artifact.schema import parse
 from compiler.artifact.weights_file import read_shapes
 from compiler.export.record import ExportRecord
 from compiler.language.data import DataError, to_data
 from compiler.language.data.budget import check_budget, check_language
 from constructions.checkpoints import artifact
-from constructions.checkpoints.artifact import claims, promised_level, report
+from constructions.checkpoints.artifact import UNVERIFIED, claims, promised_level, report
 from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.checkpoints.saved_circuit import SavedCircuit, read_circuit
@@ -288,12 +289,7 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
     told: dict = {} if manifest.task is None else {"task": manifest.task}  # the author's word, which the checker judges
     if manifest.construction is not None and manifest.guarantee is not None:
         told = claims(report(built, {}, None, None, proof))
-        if manifest.guarantee.level == promised_level(built):  # a claim of what was run, which is run again
-            told["guarantee"]["level"] = manifest.guarantee.level
-        if manifest.guarantee.level == promised_level(built) or manifest.guarantee.proof == proof[1]:
-            told["guarantee"]["proof"] = proof[
-                1
-            ]  # the second: of an earlier version, which said so of no tests as well
+        told["guarantee"] |= _as_run(manifest.guarantee, told["guarantee"]["answers"], promised_level(built), proof)
         if manifest.bound_source is None:  # of an earlier version, which named the theorem of its family alone
             told.pop("bound_source", None)
             if manifest.theorem == built.construction.theorem:
@@ -304,3 +300,18 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
             told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))
+
+
+def _as_run(found: GuaranteeRecord, answers: str, level: str, proof: Proof) -> dict[str, str]:
+    """What a guarantee may claim of what was run when it was made, which is run again: that something was, or nothing.
+
+    answers: of no run; level: which a run can confirm.
+    """
+    run = found.level != UNVERIFIED
+    said: dict[str, str] = {"level": level} if run else {}
+    if run or found.proof == proof[1]:  # the second: of an earlier version, which said so of no tests as well
+        said["proof"] = proof[1]
+    if answers in UNTESTED:
+        claimed = ("tested", *UNTESTED, "all")  # the last: of an earlier version, of tested answers as well
+        said["answers"] = found.answers if found.answers in claimed else "tested" if run else answers
+    return said

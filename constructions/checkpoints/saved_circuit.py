@@ -140,10 +140,18 @@ class SavedCircuit(OneOwn, Construction):
         return self.stated
 
     def tasks(self) -> list[Task]:
-        language, told = self.source.language, []
-        if self.answers is not None:
-            told = [AuthorsAnswers(self.answers, self.source.alphabet.tokens, self.rule, partial(promised, language))]
+        language, told = self.source.language, [] if self._told is None else [self._told]
         return [Walks(language) if self.rule is None else StatedAnswers(language, self.rule), *told]
+
+    @cached_property
+    def _told(self) -> AuthorsAnswers | None:
+        if self.answers is None:
+            return None
+        within = partial(promised, self.source.language)
+        return AuthorsAnswers(self.answers, self.source.alphabet.tokens, self.rule, within)
+
+    def unstated_answers(self) -> int:
+        return 0 if self._told is None else self._told.beyond
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import check_files, inputs_of, manifest_content, read_manifest
+from compiler.artifact.records import answers_word
 from constructions.automata import commands as commands_automata
 from constructions.command import (
     conformance,
@@ -236,7 +237,7 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
 
     Exit code 1 where a file is another than the one that the record is of; --json has why as "damage".
     """
-    manifest, damage = manifest_content(directory), None
+    manifest, damage = _in_one_word(manifest_content(directory)), None
     try:
         check_files(directory, read_manifest(directory), opens=False)
         manifest |= inputs_of(directory, manifest)
@@ -249,6 +250,14 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
     if damage is not None:
         display.say(f"{damage} What is recorded of promise and proof is of other files.", err=True)
         raise typer.Exit(1)
+
+
+def _in_one_word(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest, also one of an earlier version, whose `guarantee.answers` is what is said for people."""
+    guarantee = manifest.get("guarantee")
+    if guarantee is None:
+        return manifest
+    return manifest | {"guarantee": guarantee | {"answers": answers_word(guarantee, manifest.get("verification"))}}
 
 
 @app.command()

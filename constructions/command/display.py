@@ -115,10 +115,7 @@ def working(name: str, quiet: bool, lends: bool = True) -> Iterator[Bars]:
         yield bars
 
 
-_RECORD = (
-    "recorded when it was saved, of files with the same hashes as those here; construct verify and construct prove "
-    "look at them anew:"
-)
+_RECORD = "recorded when it was saved, of files with the same hashes as those here; {anew} anew:"
 
 
 def show_report(report: dict) -> None:
@@ -142,7 +139,7 @@ def show_report(report: dict) -> None:
         console.print("promise, proof and verification: not shown, for they were recorded of other files")
         return
     if report.get("recorded"):
-        console.print(_RECORD)
+        console.print(_RECORD.format(anew=_looks_anew(report)))
     if report.get("complaints"):
         console.print("promise and proof: not shown, for these files are not what their construction builds")
     else:
@@ -169,6 +166,14 @@ def show_report(report: dict) -> None:
         console.print(f"ran on: {report['runtime']}")
     if report["out"]:
         console.print(f"checkpoint: {report['out']}")
+
+
+def _looks_anew(report: dict) -> str:
+    """Which commands look at promise and proof: of a model over numbers the second is a certificate's, if any."""
+    certificate = (report.get("guarantee") or {}).get("certificate")
+    if report["promise"]["language"] is None and not certificate:
+        return "construct verify looks at them"
+    return "construct verify and construct prove look at them"
 
 
 def _left_out(report: dict) -> Iterator[str]:

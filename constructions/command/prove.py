@@ -156,7 +156,7 @@ def _over_numbers(directory: Path) -> Verdict:
     from compiler.artifact.compare import statement_differences, weight_differences
     from compiler.artifact.files import WEIGHTS
     from compiler.artifact.load import load
-    from constructions.checkpoints.guarantee import numbers_proof
+    from constructions.checkpoints.guarantee import numbers_proof, without_tests
     from constructions.checkpoints.saved import rebuild
     from verify.certificates import Violated
 
@@ -171,6 +171,6 @@ def _over_numbers(directory: Path) -> Verdict:
         certificate, said = None, f"not proved: {reason}"
     else:
         if certificate is None:
-            raise ValueError(f"{directory} holds a model over numbers: {said}.")
+            raise ValueError(f"{directory} holds a model over numbers: {without_tests(said)}.")
     verdict = {"version": 1, "accepted": certificate is not None, "certificate": certificate, "proof": said}
     return certificate is not None, verdict, [said]

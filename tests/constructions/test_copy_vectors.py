@@ -109,10 +109,10 @@ def test_which_answers_are_right_is_said_everywhere(tmp_path: Path) -> None:
     tested = f"all that were tested ({compiler.load(out).manifest.verification.queries}), {where}"
     assert "(0)" not in tested and f"answers right: {tested}" in " ".join(shown.output.split())
     told = json.loads(CliRunner().invoke(app, [*options, "--json"]).output)["guarantee"]
-    assert told["answers"] == "all" and told["asks_where"].startswith(where)
+    assert told["answers"] == "tested" and told["asks_where"].startswith(where)
     assert told["domain"].startswith("x: an integer from -9 to 9; place: one-hot or all 0; asked: one-hot or all 0;")
     saved = compiler.load(out).manifest.guarantee
-    assert saved is not None and (saved.answers, saved.asks_where) == ("all", told["asks_where"])
+    assert saved is not None and (saved.answers, saved.asks_where) == ("tested", told["asks_where"])
     assert f"Answers right: {tested}" in (out / "README.md").read_text()
     help = " ".join(CliRunner().invoke(app, ["copy-vectors", "--help"]).output.split())
     assert "one-hot or all 0" in help and "each place is written once" in help

@@ -115,7 +115,7 @@ def test_the_commands_that_look_at_checkpoints_look_at_these(directory: Path, tm
     ("arguments", "message"),
     [
         (("generate", "haar", "--prompt", "1"), "only one over tokens writes text"),
-        (("prove", "haar"), "the answers are only tested"),
+        (("prove", "haar"), "the answers are neither proved nor tested here"),
         (("verify", "haar", "--runtime", "transformers"), "no library but ours"),
         (("verify", "haar", "--verify", "exhaustive"), "cannot be counted"),
         (("sensitivity", "haar", "--input", "1 zwei"), "which is no number"),
@@ -185,3 +185,59 @@ def test_a_model_of_a_range_without_0_verifies(kind: compiler.Real, tmp_path: Pa
     compiler.compile(compiler.Circuit("own", compiler.dot(x, x), length=3)).save(tmp_path / "out")
     assert run("verify", str(tmp_path / "out"), "--json") == 0
     assert json.loads(capsys.readouterr().out)["verification"]["share_of_bound"] <= 1
+
+
+@pytest.mark.parametrize("name", ["integers", "polynomial"])
+def test_json_says_of_tested_answers_what_is_said_for_people(name: str, directory: Path, tmp_path, capsys) -> None:
+    """A manifest of an earlier version has "all" of them, and is taken as it was meant."""
+    place = Path(shutil.copytree(directory / name, tmp_path / "c"))
+    manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+    assert manifest["guarantee"]["answers"] == "tested"
+    for claimed in ("tested", "all"):
+        manifest["guarantee"]["answers"] = claimed
+        (place / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+        reseal(place)
+        for command, code in (("verify", 0), ("inspect", 0)):
+            assert run(command, str(place), "--json") == code
+            assert json.loads(capsys.readouterr().out)["guarantee"]["answers"] == "tested"
+    manifest["guarantee"]["answers"] = "proved"
+    (place / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    reseal(place)
+    assert run("verify", str(place)) == 1
+    assert "another guarantee.answers: 'proved', not 'tested'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["integers", "polynomial", "given"])
+def test_a_level_that_none_has_is_told_beside_the_right_one(name: str, directory: Path, tmp_path, capsys) -> None:
+    place = Path(shutil.copytree(directory / name, tmp_path / "c"))
+    manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+    right = manifest["guarantee"]["level"]
+    manifest["guarantee"]["level"] = "x"
+    (place / MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    reseal(place)
+    assert run("verify", str(place)) == 1
+    said = capsys.readouterr().err
+    assert f"another guarantee.level: 'x', not '{right}'" in said and "unverified" not in said
+
+
+def test_an_exact_circuit_of_ones_own_has_neither_errors_nor_answers(tmp_path: Path, capsys) -> None:
+    x = compiler.numbers(compiler.Int(-3, 3), "x")
+    compiler.compile(compiler.Circuit("sumup", x.cumsum(), length=8), "mamba").save(tmp_path / "c")
+    capsys.readouterr()
+    assert run("verify", str(tmp_path / "c"), "--json") == 0
+    said = json.loads(capsys.readouterr().out)["guarantee"]["proof"]
+    assert "every output is exact follows from the circuit" in said and "nobody says what its answers should be" in said
+    assert run("prove", str(tmp_path / "c")) == 2
+    told = capsys.readouterr().err
+    for words in (said, told):
+        assert "errors" not in words and "tested" not in words
+
+
+@pytest.mark.parametrize("name", ["polynomial", "given"])
+def test_what_is_recorded_names_the_commands_that_look_again(name: str, directory: Path, capsys) -> None:
+    """Of numbers the checker says nothing: prove is named where there is a certificate, and refuses where it is not."""
+    refused = run("prove", str(directory / name)) == 2
+    capsys.readouterr()
+    assert run("inspect", str(directory / name)) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("construct prove" in said) is not refused and "construct verify" in said

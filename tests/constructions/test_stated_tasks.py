@@ -22,6 +22,7 @@ from compiler import (
     Tokens,
     compile,
     count,
+    emit,
     readout_integer,
 )
 from compiler.artifact.json_files import canonical_json
@@ -178,3 +179,59 @@ def test_a_disguise_of_a_construction_states_its_own_task(tmp_path):
     (tmp_path / "d" / "construction.json").write_text(canonical_json(content), "utf-8")
     code, _, complaint = run("verify", tmp_path / "d", "--samples", "10")
     assert code == 1 and "states another task than that of induction-heads" in complaint
+
+
+FEW: dict[str, Any] = {"name": "automaton", "start": "s", "classes": {"a": "v"}, "end": None}
+FEW |= {"transitions": {"s": {"k": "a", "l": "s", "v": "s"}, "a": {"k": "a", "l": "s", "v": "s"}}}  # v behind k
+
+
+def narrow(place: Path) -> Path:
+    """What answers v behind k and l, but behind the 15th l nothing of the kind. Its author asks of 12 tokens."""
+    letters = Alphabet.of("k", "l", "v", "_")
+    x = Tokens(letters)
+    often = x.is_in("l").cumsum() >= 15
+    answer = emit(letters, (x.is_in("l") & often, "_"), (x.is_in("k") | x.is_in("l"), "v"), otherwise="_")
+    language = InputLanguage.of(letters, "any", [("any", "any", ("k", "l", "v"))], 40, "letters")
+    compiled = compile(Circuit("narrow", answer, language), "mamba")
+    right = lambda tokens: "v" if len(tokens) < 12 and tokens[-1] in ("k", "l") else None
+    compiled.save(place, task=right)
+    return place
+
+
+def test_answers_of_an_author_that_the_proved_task_has_not_are_tested(tmp_path):
+    """The task asks behind k alone and is proved; answers.json asks behind l as well, of which that proves nothing."""
+    place = stated(narrow(tmp_path / "c"), FEW)
+    asked = json.loads((place / "answers.json").read_text("utf-8"))["sequences"]
+    beside = sum(answer is not None and token == "l" for s in asked for token, answer in zip(s["tokens"], s["answers"]))
+    code, said, _ = run("verify", place, "--samples", "50")
+    assert code == 0 and beside and "task: proved" in run("prove", place)[1]
+    assert "answers right: all that were tested (" in said
+    assert "proof: proved from the weights: every answer is right that the task of construction.json asks for" in said
+    assert f"; {beside:,} answers of answers.json beside these: only tested" in said
+    told = json.loads(run("verify", place, "--samples", "50", "--json")[1])["guarantee"]
+    assert told["answers"] == "tested" and told["proof"].endswith("only tested")
+
+
+def test_answers_of_an_author_that_are_the_proved_tasks_are_proved(tmp_path):
+    def since(tokens: list[str]) -> str | None:
+        return str("".join(tokens).rpartition("b")[2].count("a")) if len(tokens) % 2 else None
+
+    place = stated(counted(tmp_path / "c", task=since), RIGHT)
+    code, said, _ = run("verify", place, "--samples", "50")
+    assert code == 0 and "; answers right: all domain:" in said and "beside these" not in said
+
+
+def test_answers_that_an_author_gives_outside_of_the_promise_are_not_proved(tmp_path):
+    place = stated(
+        counted(tmp_path / "c", task=lambda tokens: str("".join(tokens).rpartition("b")[2].count("a"))), RIGHT
+    )
+    path = place / "answers.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["sequences"].append({"tokens": ["0", "a"], "answers": [None, "1"]})  # no word of the language has a digit
+    path.write_text(json.dumps(content), "utf-8")
+    manifest = json.loads((place / "construction.json").read_text("utf-8"))
+    for name in ("sequences", "questions"):
+        manifest["answers"][name] += 1
+    (place / "construction.json").write_text(canonical_json(sealed(manifest, place)), "utf-8")
+    told = json.loads(run("verify", place, "--samples", "50", "--json")[1])["guarantee"]
+    assert told["answers"] == "tested" and "; 1 answer of answers.json beside these" in told["proof"]

@@ -29,7 +29,7 @@ class AuthorsAnswers(Task):
         """stated: the task that construction.json states, where it does, which may be another one. promised: whether
         the promise speaks of sequences that begin so: where the file was edited, it may ask of others.
         """
-        self.answers, self.stated = answers, stated
+        self.answers, self.stated, self._promised = answers, stated, promised
         ids = {name: i for i, name in enumerate(letters)}
         self._rows = [
             ([ids[name] for name in asked.tokens], [IGNORED if a is None else ids[a] for a in asked.answers])
@@ -57,6 +57,18 @@ class AuthorsAnswers(Task):
         rule = self.stated.task
         pairs = [zip(right, rule.answers(list(letters)), strict=True) for letters, right in self._rows]
         return sum(told != (IGNORED if answer is None else answer) for row in pairs for told, answer in row)
+
+    @cached_property
+    def beyond(self) -> int:
+        """The answers of the author that no proof of the stated task is of: it asks nothing there or has another one,
+        or the promise does not speak of the sequence.
+        """
+        found = 0
+        for letters, right in self._rows:
+            rule = self.stated.task if self.stated is not None and self._promised(letters) else None
+            told = [None] * len(letters) if rule is None else rule.answers(list(letters))
+            found += sum(one not in (IGNORED, other) for one, other in zip(right, told, strict=True))
+        return found
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
         """The first longest sequences: nothing is drawn."""
