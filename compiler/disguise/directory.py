@@ -15,7 +15,7 @@ import torch
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, SEALED_FILES, WEIGHTS
-from compiler.artifact.json_files import canonical_json, read_json
+from compiler.artifact.json_files import canonical_json, read_json, shown
 from compiler.artifact.manifest import (
     DISGUISED,
     FORMAT,
@@ -189,7 +189,10 @@ def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
         check_plain(directory / name)
         if file_hash(directory / name) != expected:
             raise DisguiseError(f"{directory / name} is damaged: it is not the file that was written.")
-    parse(DisguiseRecord, content.get("disguise"), f"{MANIFEST}: disguise")
+    told = parse(DisguiseRecord, content.get("disguise"), f"{MANIFEST}: disguise")
+    if told.level not in LEVELS:
+        known = ", ".join(map(str, LEVELS))
+        raise DisguiseError(f"{MANIFEST}: disguise.level is {shown(told.level)}, and the levels are {known}.")
     entries = {name: content[name] for name in KEPT if name in content}
     nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
     tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}

@@ -44,7 +44,7 @@ class Key:
         try:
             return undone(self.steps, tensors)
         except (ValueError, IndexError, ArithmeticError) as reason:
-            raise DisguiseError(f"the key does not fit these weights: {str(reason):.80}.") from reason
+            raise DisguiseError(f"the key does not fit these weights: {str(reason).rstrip('.')}.") from reason
 
 
 def read_key(path: Path) -> Key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import entry_differences, foreign_files, tensor_differences, text_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
-from compiler.artifact.json_files import read_json, same_json
+from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.load import load
 from compiler.artifact.manifest import file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
@@ -226,11 +226,14 @@ def prove_plain(directory: Path, key: Key) -> Undisguised:
         out = Path(place) / "plain"
         try:
             write_plain(directory, key, plain, out)
+            kept = manifest_content(out)
         except CheckpointError as reason:
             raise DisguiseError(
                 f"with the key taken back {directory} is not the plain checkpoint: the key is that of other weights, "
                 "or a file was changed."
             ) from reason
+        for sentence in _record_differences(directory, key, kept):
+            raise DisguiseError(f"{sentence}.")
         verdict = check(out)
     if noise_of(directory) is None:
         return Undisguised(verdict, check(directory), None)
@@ -265,14 +268,12 @@ def key_differences(directory: Path, key: Key, tensors: Tensors, built: Built) -
     differing += [
         f"the key gives other weights {n}" for n in sorted(again) if again[n].tobytes() != tensors[n].tobytes()
     ]
-    if file_hash(directory / WEIGHTS) != key.weights:
-        differing.append("its weights are not those of the key")
     return differing or _kept_differences(directory, key, plain)
 
 
 def _kept_differences(directory: Path, key: Key, plain: Tensors) -> list[str]:
     """Where the files that a key keeps are not those of the checkpoint that was disguised: they are none of ours, do
-    not fit to each other, or say something else than construction.json of the disguise, which has the same.
+    not fit to each other, or do not fit to the disguise.
     """
     with TemporaryDirectory() as place:
         try:
@@ -280,8 +281,17 @@ def _kept_differences(directory: Path, key: Key, plain: Tensors) -> list[str]:
             kept = manifest_content(Path(place) / "plain")
         except CheckpointError as reason:
             return [str(reason).rstrip(".")]
+    return _record_differences(directory, key, kept)
+
+
+def _record_differences(directory: Path, key: Key, kept: Mapping[str, Any]) -> list[str]:
+    """Where a key and the construction.json that it keeps say something else than a disguise, which has the same."""
     here = read_json(directory / MANIFEST)
-    return [
+    level = here["disguise"]["level"]
+    differing = [] if level == key.level else [f"its level is {shown(level)}, and the key's is {key.level}"]
+    if file_hash(directory / WEIGHTS) != key.weights:
+        differing.append("its weights are not those of the key")
+    return differing + [
         f"the {MANIFEST} that the key keeps has another {name} than the one that stands here"
         for name in KEPT
         if (name in kept) != (name in here) or not same_json(kept.get(name), here.get(name))

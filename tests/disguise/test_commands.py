@@ -17,6 +17,7 @@ from compiler.artifact import place as artifact_place
 from compiler.artifact.generate import transformers_model
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import file_hash, is_disguised, text_hash
+from compiler.disguise.directory import read_disguised
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
@@ -421,3 +422,37 @@ def test_another_promise_of_a_disguise_is_found(entry, place, tmp_path, capsys):
     retold(directory, lambda content: content["promise"].update(entry))
     assert run("verify", directory, "--samples", 20) == 1
     assert f"construction.json: promise has another {next(iter(entry))}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda content: content.pop("task"), "keeps has another task than the one that stands here"),
+        (lambda content: content.update(theorem="Theorem 0"), "keeps has another theorem than the one"),
+        (lambda content: content["disguise"].update(level=1), "its level is 1, and the key's is 3"),
+    ],
+    ids=["task", "theorem", "level"],
+)
+def test_prove_and_verify_refuse_with_a_key_the_same_disguise(edit, says, place, tmp_path, capsys):
+    """What is edited is sealed anew: the key was written beside another construction.json."""
+    directory = Path(shutil.copytree(place / "mamba-other", tmp_path / "other"))
+    retold(directory, edit)
+    capsys.readouterr()
+    assert run("prove", directory, "--key", key(place, "mamba")) == 1
+    assert says in " ".join(capsys.readouterr().out.split())
+    assert run("verify", directory, "--key", key(place, "mamba"), "--samples", 2) == 1
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_level_that_no_disguise_has_is_refused_without_a_key(place, tmp_path):
+    directory = Path(shutil.copytree(place / "mamba-other", tmp_path / "other"))
+    retold(directory, lambda content: content["disguise"].update(level=4))
+    with pytest.raises(DisguiseError, match="disguise.level is 4, and the levels are 1, 2, 3"):
+        run("verify", directory)
+
+
+def test_why_a_key_does_not_fit_is_said_to_the_end(place):
+    """Of the matrices of another model it has places that these weights do not have."""
+    _, tensors = read_disguised(place / "mamba-other")
+    with pytest.raises(DisguiseError, match="which the weights do not have[.]$"):
+        read_key(key(place, "mamba2")).plain(tensors)
