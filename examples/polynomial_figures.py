@@ -25,7 +25,7 @@ TABLE = (("5*x1**2*x3**3 - x2 + 7", 3), ("x1*x2*x3*x4", 4), ("x1**9*x2**9*x3**9"
 
 
 def degrees(path: Path) -> None:
-    """Figure 1: the measured degree of one S6 channel over lengths, and of N attention layers, which is 3^N."""
+    """Of ours: the measured degree of one S6 channel over lengths, and of N attention layers, which is 3^N."""
     lengths = list(range(1, 26))
     layers = [1, 2, 3]
     figure = Figure(figsize=(7, 4), layout="constrained")
@@ -48,7 +48,7 @@ def degrees(path: Path) -> None:
 
 
 def stages(path: Path) -> None:
-    """Figure 2: what the three blocks of Lemma 3 hold for x2**3 at x = (2, 3, 1), read at position 6."""
+    """Of ours: what the three blocks of Lemma 3 hold for x2**3 at x = (2, 3, 1), read at position 6."""
     model = build_monomial(2, 3, 1, 3, 6)
     tokens = model.tokens(np.array([[2, 3, 1]], dtype=object))
     inside = model.network.trace(tokens)

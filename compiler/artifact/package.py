@@ -73,7 +73,7 @@ class LanguageModel:
 
 
 def bare_sizes(compiled: Compiled, mixer: str | None = None) -> list[Sizes]:
-    """The least sizes of each block, without padding: what the theorems bound."""
+    """The least sizes of each block, without padding: what bounds are about."""
     lane_in, lane_out, d_model = _bare_lanes(compiled)
     printer = _printer(compiled, mixer)
     return [printer.sizes(block, d_model) for block in compiled.blocks]

@@ -1,4 +1,4 @@
-"""The bare stack as one safetensors file: embedding, blocks and head at the sizes that the theorems state, no norms.
+"""The bare stack as one safetensors file: embedding, blocks and head at their least sizes, no norms.
 
 Tensors are `embedding.weight`, `blocks.i.…` as the class of the mixer names them, and `head.weight`. The metadata has
 one entry, for safetensors writes several in any order: the record as JSON, whose `stack` says what builds the modules:

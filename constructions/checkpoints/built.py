@@ -38,7 +38,7 @@ class Built:
         return in_dtype(Stack.from_language_model(self.model.config, self.model.tensors), self.compiled.dtype)
 
     def bare_stack(self) -> Stack:
-        """The bare form over the real modules, at the sizes of the theorem."""
+        """The bare form over the real modules, at their least sizes: those that `bound` is about."""
         return in_dtype(bare(self.compiled), self.compiled.dtype)
 
 

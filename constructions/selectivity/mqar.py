@@ -139,7 +139,7 @@ class MQAR(WithMemory, Construction):
         return (self.arch, self.write, self.guarantee, self.dtype, split) == ("mamba", "sum", "all", "float32", False)
 
     def columns(self) -> int | None:
-        """A column for each key, unless fewer are asked for: the theorem's bound, and what its certificate reads."""
+        """A column for each key, unless fewer are asked for: Theorem 2's N, and what its certificate reads."""
         return self.max_d_state or (LARGEST_PARAMETER if self.kappa > KERNEL_COLUMNS else None)
 
     def letters(self) -> int:
