@@ -113,7 +113,7 @@ def random_rows(n: int, vocab: int, length: int, samples: int, rng: np.random.Ge
     repeated = repeated_ngram_bound(length, vocab, n) + LOST
     return [
         row_of(
-            "ours, after 3.1",
+            "ours",
             f"{name}: |y − sign|, no repeat",
             points,
             float(off[alone].max()),
@@ -121,8 +121,8 @@ def random_rows(n: int, vocab: int, length: int, samples: int, rng: np.random.Ge
             sizes=sizes,
             stated=promised,
         ),
-        row_of("ours, after 3.1", f"{name}: wrong, no repeat", points, float(wrong[alone].mean()), LOST),
-        row_of("ours, after 3.1", f"{name}: wrong, of all", every, float(wrong.mean()), repeated),
+        row_of("ours", f"{name}: wrong, no repeat", points, float(wrong[alone].mean()), LOST),
+        row_of("ours", f"{name}: wrong, of all", every, float(wrong.mean()), repeated),
     ]
 
 

@@ -27,7 +27,7 @@ writes this page (two minutes of a processor). A test builds every row again.
 ## Errors
 
 Bound: proved. Error: the largest that was measured, corners among the points. x² is no item of F.3: our
-products are made of it.
+products are made of it. *ours*: copying after Theorem 3.1 by random features, which is no lemma of the paper.
 
 """
 SIZES = """

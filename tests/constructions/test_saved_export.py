@@ -113,6 +113,15 @@ def test_damage_foreign_files_and_other_records(copied):
         assert sentence in found.output
 
 
+def test_a_record_of_an_earlier_version_names_the_theorem_of_its_family(copied):
+    """Records had the theorem of the class: that is no difference from what is said here, and all else is."""
+    record = json.loads((copied / RECORD).read_text())
+    assert record["theorem"] == AssociativeRecall(3, 2, 3, arch="mamba2").statement() != AssociativeRecall.theorem
+    for theorem, code in ((AssociativeRecall.theorem, 0), ("Theorem 0", 1)):
+        (copied / RECORD).write_text(json.dumps(record | {"theorem": theorem}))
+        assert run("verify", copied, "--samples", 5).exit_code == code
+
+
 class Hostile:
     """What a pickle may call."""
 
