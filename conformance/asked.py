@@ -44,7 +44,7 @@ _WORDS: dict[Option, str] = {
     ("batch", 2): "several rows",
     ("groups", 2): "several groups",
     ("views", True): "operands that are parts of wider tensors",
-    ("D", "of channels"): "D of each channel",
+    ("D", "of channels"): "D of each channel of a head",
 }
 
 

@@ -318,7 +318,7 @@ def norm(kind: Kind, x, weight, z=None, eps=1e-5, group_size=None, norm_before_g
     size = grouped.shape[-1]
     mean = total / (Fraction(size) if issubclass(kind, Exact) else kind.of(size))
     factor = _each(lambda m: kind.norm_factor(m, eps), mean)
-    y = (grouped * factor[..., None]).reshape(values.shape) * numbers(weight, kind)
+    y = _times(kind, grouped, factor[..., None]).reshape(values.shape) * numbers(weight, kind)
     if gate is not None and norm_before_gate:
         y = y * gate
     return {"y": y}
@@ -382,7 +382,11 @@ def _check_room(state, key, query, value, beta) -> None:
 def _unit(kind: Any, m: Numbers, normed: bool) -> Numbers:
     if not normed:
         return m
-    factor = _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None]
+    return _times(kind, m, _each(lambda total: kind.norm_factor(total, 1e-6), (m * m).sum(axis=-1))[..., None])
+
+
+def _times(kind: Any, m: Numbers, factor: Numbers) -> Numbers:
+    """m times factors, which are fractions where numbers are exact."""
     if not issubclass(kind, Exact):
         return m * factor
     above, below = _each(lambda f: f.numerator, factor), _each(lambda f: f.denominator, factor)

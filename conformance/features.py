@@ -70,7 +70,7 @@ def features(case: Case) -> dict[str, Any]:
         found["a tolerance"] = True
     found |= _beside_axes(case)
     if case.op == "ssd" and "D" in case.inputs and case.inputs["D"].dim() == 2:
-        found["D of each channel"] = True
+        found["D of each channel of a head"] = True
     if case.op == "conv" and case.options["activation"]:  # two names of one function, of which a kernel may know one
         found["name of the activation"] = f"activation {case.options['activation']!r}"
     if "chunk_size" in case.options:
@@ -83,6 +83,11 @@ def features(case: Case) -> dict[str, Any]:
 def sizes(case: Case) -> dict[str, int]:
     """What a case has how many of, by name."""
     return _axes(case) | _beside_axes(case)
+
+
+def operand_of(case: Case) -> tuple[tuple[str, ...], torch.Tensor]:
+    """What its axes are, and the operand."""
+    return _AXES[case.op], _operand(case)
 
 
 def _operand(case: Case) -> torch.Tensor:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from torch import Tensor
 
+from conformance.kernel import Layout
 from conformance.loader import Case
 
 Status = Literal["passed", "failed", "failed to run", "skipped"]
@@ -20,7 +21,7 @@ class Finding:
     position: the first wrong position, None where none or where the last state alone is wrong; near: that position
     against known borders; wrong, of: how many entries; entries: which they are; asks: what the case asks for that no
     earlier one does; cause: the known mistake that gives all that was seen, "" where there is none; op: the operation
-    whose case it is, "" of a model.
+    whose case it is, "" of a model; compared: what of its results, where it is not all of them.
     """
 
     stage: str
@@ -35,6 +36,7 @@ class Finding:
     entries: str = ""
     asks: str = ""
     op: str = ""
+    compared: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -43,13 +45,21 @@ class Finding:
 @dataclass(frozen=True)
 class Ran:
     """A case that was run; results: what came back, where it was compared; lacks: whether it was not run because the
-    kernel has no argument for something.
+    kernel has no argument for something; layouts: how each operand was given.
     """
 
     case: Case
     finding: Finding
     results: Mapping[str, Tensor] | None = None
     lacks: bool = False
+    layouts: Mapping[str, frozenset[Layout]] = field(default_factory=dict)
+
+    @property
+    def states(self) -> bool:
+        """Whether a last state was compared, or those of documents."""
+        return self.results is not None and bool(
+            {"last_state", "document_states"} & self.results.keys() & self.case.expected.keys()
+        )
 
 
 @dataclass(frozen=True)

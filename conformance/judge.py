@@ -211,6 +211,11 @@ def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
 
 def run(kernel: Kernel, case: Case) -> Ran:
     """One case on a kernel."""
+    found = _compared(kernel, case)
+    return replace(found, layouts={name: frozenset(seen) for name, seen in kernel.layouts.items()})
+
+
+def _compared(kernel: Kernel, case: Case) -> Ran:
     case = of_each_document(case) if kernel.states == "each" and kernel.offsets_alone else case
     case = whole(case) if kernel.is_step else case
     finding = Finding(case.stage, case.name, "failed", asks=case.asks, op=case.op)
@@ -233,7 +238,9 @@ def run(kernel: Kernel, case: Case) -> Ran:
     except Exception as error:  # of a result of a class of others, no dense tensor of its own
         return Ran(case, replace(finding, says=f"a result cannot be compared: {sentence(error)}"))
     count, of = sum(int(m.sum()) for m in wrong.values()), sum(m.numel() for m in wrong.values())
-    finding = replace(finding, wrong=count, of=of)
+    states = {"last_state", "document_states"} & case.expected.keys()
+    alone = "y alone, for it returns no last state" if states and not states & results.keys() else ""
+    finding = replace(finding, wrong=count, of=of, compared=alone)
     if not finding.wrong:
         if case.stage == "last state" and "last_state" not in results:
             return Ran(case, replace(finding, status="skipped", says="it returns no last state", of=0))

@@ -45,10 +45,15 @@ def _document(root: ET.Element) -> str:
 def _case(suite: ET.Element, tested: Tested, finding: Finding) -> None:
     stage = f"{finding.op}.{finding.stage}" if tested.several else finding.stage
     where = _text(f"{tested.name}.{tested.kind}.{stage}")
-    case = ET.SubElement(suite, "testcase", classname=where, name=_text(finding.case))
+    case = ET.SubElement(suite, "testcase", classname=where, name=_text(_name(finding)))
     said = {"failed": "failure", "failed to run": "error", "skipped": "skipped"}.get(finding.status)
     if said is not None:
         ET.SubElement(case, said, message=_text(finding.says)).text = _text("\n".join(details(finding)))
+
+
+def _name(finding: Finding) -> str:
+    """That of the case, and what was compared, where its name promises more."""
+    return f"{finding.case} ({finding.compared})" if finding.compared and finding.status == "passed" else finding.case
 
 
 def details(finding: Finding) -> list[str]:

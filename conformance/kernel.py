@@ -68,6 +68,14 @@ TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How an operand of a call was given."""
+
+    dense: bool
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True)
 class Given:
     """An operand that was given in a call, and a copy of it as it was."""
 
@@ -97,6 +105,7 @@ class Kernel:
     keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
     defaults: what its signature has for arguments that are left out.
     earlier: the operands of the call before, which a later call may not write to either.
+    layouts: of each operand by its name, how it was given in the calls of the case that was run last.
     left: the settings of the process that it left behind, which are put back for it alone.
     states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
         each document. `conformance.documents.told` tries both.
@@ -112,6 +121,7 @@ class Kernel:
     keywords: Literal["none", "unknown", "any"] = "none"
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
     earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
+    layouts: dict[str, set[Layout]] = field(default_factory=dict, compare=False, repr=False)
     left: Left = field(default_factory=Left, compare=False, repr=False)
 
     def operations(self) -> tuple[str, ...]:
@@ -131,6 +141,7 @@ class Kernel:
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
         """Its results by name: y, and last_state where it returns one. Raises Lacks, and whatever the kernel raises."""
+        self.layouts.clear()
         found = self._run(case)
         return {name: _brought_back(each) for name, each in found.items()}
 
@@ -161,6 +172,7 @@ class Kernel:
         if asked and OFFSETS in inputs and OFFSET_STATES in self.accepts:
             flags[OFFSET_STATES] = True
         given = laid_out(self.op, case, inputs)
+        self._see(given)
         with _untouched(given, self.earlier), of_the_kernel(self.left):
             found = self.call(**given, **known, **flags)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -173,10 +185,18 @@ class Kernel:
         asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
         return dict.fromkeys(asked_for) | given_back
 
+    def _see(self, given: Mapping[str, Any]) -> None:
+        for name, m in given.items():
+            if isinstance(m, Tensor):
+                self.layouts.setdefault(name, set()).add(Layout(m.is_contiguous(), m.dtype))
+
     def _check_side(self, inputs: Mapping[str, Tensor], options: dict[str, Any]) -> None:
         """A norm that is not told on which side of it the gate stands: it is run on the cases of the one that it
         computes, and on all without a gate.
         """
+        if "z" in inputs and "z" not in self.accepts:  # it is not run for that, whatever its side
+            del options["norm_before_gate"]
+            return
         if self.gate_after is None and "z" in inputs:
             raise Lacks("it takes no norm_before_gate, and took no case that tells on which side its gate is")
         if self.keywords == "any" and not self.gate_after:
@@ -258,6 +278,7 @@ class Kernel:
             known = {*self.accepts, *(["dt_softplus"] if self.keywords == "any" else [])}
             given = laid_out("step", case, {k: value for k, value in arguments.items() if k in known})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
+            self._see({**given, "state": state})
             by_name = {"state": state} if "state" in self.accepts else {}
             with _untouched(given, self.earlier), _in_place(state), of_the_kernel(self.left):
                 y = self.call(**by_name, **given) if by_name else self.call(state, **given)

@@ -52,12 +52,29 @@ def _taken(kernel: Kernel, case: Case) -> frozenset[str] | None:
         except TypeError as error:
             found = _UNEXPECTED.search(str(error))
             if not found or found[1] not in names:
-                return None
+                return _each_alone(kernel, case, names)
             names.remove(found[1])
         except Exception:
             return None
         else:
             return frozenset(names)
+
+
+def _each_alone(kernel: Kernel, case: Case, names: set[str]) -> frozenset[str] | None:
+    """The names that raise no TypeError one by one, in whatever words, nor together; None where it does not run."""
+
+    def runs(some: set[str]) -> bool:
+        try:
+            _with(kernel, some, case).run(case)
+        except TypeError:
+            return False
+        return True
+
+    try:
+        taken = {name for name in names if runs({name})} if runs(set()) else set()
+        return frozenset(taken) if runs(taken) else None
+    except Exception:
+        return None
 
 
 def _names(op: str) -> set[str]:

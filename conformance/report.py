@@ -15,7 +15,7 @@ from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.findings import Finding, Status, Why
-from conformance.judge import run, settled, trial_of_settled, verdict, why, with_cause
+from conformance.judge import forms, run, settled, trial_of_settled, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
@@ -110,11 +110,10 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
     there = [each.case for each in (*exact, *random)]
-    ran = [each.case for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
-    never = (*never_asked(kernel, there, ran), *never_met(kernel, [*exact, *random]))
-    yield Tested(
-        kernel.name, "kernel", with_cause(exact, known), known, never, tuple(asked_values(ran)), tuple(asked_sizes(ran))
-    )
+    ran = [each for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
+    never = (*never_asked(kernel, there, [each.case for each in ran]), *never_met(kernel, [*exact, *random]))
+    values, sizes = tuple(asked_values(ran)), tuple(asked_sizes(ran, forms(kernel)))
+    yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, values, sizes)
     yield Tested(kernel.name, "random", with_cause(random, known), known)
 
 

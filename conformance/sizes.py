@@ -1,13 +1,15 @@
-"""How large the operands are that a kernel was asked with, and which of them were always dense, in words."""
+"""How large the operands are that a kernel was asked with, and how they lay in memory, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from torch import Tensor
 
-from conformance.features import sizes
-from conformance.layouts import viewed
+from conformance.features import OF_ARGUMENTS, features, operand_of, sizes
+from conformance.findings import Ran
+from conformance.kernel import OFFSETS, STATE_IN, TIME_AXIS, Kernel, Layout
 from conformance.loader import Case
 
 _TOLD: dict[str, dict[str, str]] = {
@@ -22,28 +24,68 @@ _TOLD: dict[str, dict[str, str]] = {
     },
 }
 """By operation the sizes that are told with the positions, and their names in `features.sizes`."""
+_READ = {"state columns": ("B", "C"), "places of a key": ("k", "q")}
+"""Sizes that no axis of the operand has: by what they are written and read."""
+_COLUMNS = {"selective_scan": -2, "ssd": -1, "delta_rule": -1}
+_OPTIONS = {*OF_ARGUMENTS.values(), "D of each channel of a head"} - {"gate after the norm"}
+"""Of `features`: what a large size may stand without."""
 
 
-def by_operation(ran: Sequence[Case], said: Callable[[Sequence[Case]], str]) -> Iterator[str]:
+def by_operation(ran: Sequence[Ran], said: Callable[[Sequence[Ran]], str]) -> Iterator[str]:
     """What is said of the cases of each operation, behind its name where there are several; not where it is ""."""
-    ops = list(dict.fromkeys(case.op for case in ran))
+    ops = list(dict.fromkeys(each.case.op for each in ran))
     for op in ops:
-        if words := said([case for case in ran if case.op == op]):
+        if words := said([each for each in ran if each.case.op == op]):
             yield f"{op}: {words}" if len(ops) > 1 else words
 
 
-def asked_sizes(ran: Sequence[Case]) -> Iterator[str]:
-    """Of the cases that a kernel ran, a sentence for each operation: beyond these nothing is known of it."""
-    return by_operation(ran, lambda of_op: "; ".join([*_ends(of_op), *_dense(of_op)]))
+def asked_sizes(ran: Sequence[Ran], forms: Sequence[Kernel] = ()) -> Iterator[str]:
+    """Of the cases that a kernel ran, a sentence for each operation: beyond these nothing is known of it.
+
+    forms: those of initial states in which it was asked.
+    """
+    parts = lambda of_op: [*_ends(of_op), *_numbers(of_op), *_dense(of_op), *_dtypes(of_op), *_states(forms)]
+    return by_operation(ran, lambda of_op: "; ".join(parts(of_op)))
 
 
-def _ends(ran: Sequence[Case]) -> Iterator[str]:
-    """Of each size: "1,025 positions with up to 6 channels, 260 with up to 64"."""
-    told = _TOLD.get(ran[0].op, {})
-    found = [sizes(case) for case in ran] if told else []
-    for what, name in told.items():
-        steps = frontier({(each[name], each["positions"]) for each in found})
-        yield f"{what}: positions up to {', '.join(f'{most:,} with up to {size:,}' for size, most in steps)}"
+def positions_of(case: Case) -> int:
+    """The most positions of one call: a sequence that is handed on in pieces is given in as many calls."""
+    ends = [0, *case.options.get("cuts", []), case.expected["y"].shape[TIME_AXIS[case.op]]]
+    return max(stop - start for start, stop in pairwise(ends))
+
+
+def counted(case: Case, what: str) -> int:
+    """How many of something a case has that are not 0 throughout: of these alone anything is asked."""
+    if what in _READ:
+        both = [_beside_0(case.inputs[name], _COLUMNS[case.op]) for name in _READ[what]]
+        return int((both[0] & both[1]).sum())
+    axes, operand = operand_of(case)
+    return int(_beside_0(operand, axes.index(what)).sum()) if what in axes else sizes(case)[what]
+
+
+def _beside_0(m: Tensor, axis: int) -> Tensor:
+    return (m != 0).movedim(axis, 0).flatten(1).any(1)
+
+
+def options_met(ran: Ran) -> frozenset[str]:
+    """What a case has of what kernels have arguments for, several groups, and a decay beside 0, in words."""
+    case, found = ran.case, features(ran.case)
+    met = {words for words in found.keys() & _OPTIONS if words != "last state" or ran.states}
+    met |= {"several groups"} if found.get("groups", 1) > 1 else set()
+    decay = case.inputs.get("A", case.inputs.get("g"))
+    met |= {"decay"} if decay is not None and bool(decay.any()) else set()
+    several = "weight" in case.inputs and len(case.inputs["weight"].unique(dim=0)) > 1
+    return frozenset(met | ({"a weight of each channel"} if several else set()))
+
+
+def _ends(ran: Sequence[Ran]) -> Iterator[str]:
+    """Of each size: "1,025 positions with up to 6 channels, 260 with up to 64 (without z)"."""
+    met = [(each.case, options_met(each)) for each in ran]
+    for what, name in _TOLD.get(ran[0].case.op, {}).items():
+        found = [(counted(case, name), positions_of(case), some) for case, some in met]
+        steps = frontier({(size, positions) for size, positions, _ in found})
+        said = (f"{most:,} with up to {size:,}{_without(found, steps, i)}" for i, (size, most) in enumerate(steps))
+        yield f"{what}: positions up to {', '.join(said)}"
 
 
 def frontier(pairs: set[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -55,10 +97,59 @@ def frontier(pairs: set[tuple[int, int]]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _dense(ran: Sequence[Case]) -> Iterator[str]:
-    """The operands that were never parts of wider tensors, where others were."""
-    if any(case.options.get("views") for case in ran):
-        names = dict.fromkeys(name for case in ran for name, m in case.inputs.items() if isinstance(m, Tensor))
-        always = [name for name in names if name not in viewed(ran[0])]
-        if always:
-            yield f"always dense: {', '.join(always)}"
+def _without(found: Sequence[tuple[int, int, frozenset[str]]], steps: Sequence[tuple[int, int]], i: int) -> str:
+    """The options that other cases have, and none that is larger than the step before, or none that is longer than
+    the step behind.
+    """
+    smaller = steps[i - 1][0] if i else 0
+    shorter = steps[i + 1][1] if i + 1 < len(steps) else 0
+    size, positions = steps[i]
+    larger = {words for a, _, some in found if smaller < a <= size for words in some}
+    longer = {words for _, b, some in found if shorter < b <= positions for words in some}
+    missing = sorted({words for _, _, some in found for words in some} - (larger & longer), key=str.lower)
+    return f" (without {', '.join(missing)})" if missing else ""
+
+
+def _numbers(ran: Sequence[Ran]) -> Iterator[str]:
+    """Of how many there are few: "rows 1, 2, 33"."""
+    found = [sizes(each.case) for each in ran]
+    for what in ("rows", "groups"):
+        if some := sorted({each[what] for each in found if what in each}):
+            yield f"{what} {', '.join(map(str, some))}"
+
+
+def _layouts(ran: Sequence[Ran]) -> dict[str, set[Layout]]:
+    found: dict[str, set[Layout]] = {}
+    for each in ran:
+        for name, seen in each.layouts.items():
+            found.setdefault(name, set()).update(seen)
+    return found
+
+
+def _dense(ran: Sequence[Ran]) -> Iterator[str]:
+    """The operands that were dense in every call, where others were not."""
+    found = _layouts(ran)
+    always = [name for name, seen in found.items() if all(each.dense for each in seen)]
+    if always and len(always) < len(found):
+        yield f"always dense: {', '.join(always)}"
+
+
+def _dtypes(ran: Sequence[Ran]) -> Iterator[str]:
+    """Which operands were given in which dtypes, and whether those of several dtypes ever differ within a case."""
+    of: dict[tuple[str, ...], list[str]] = {}
+    for name, seen in _layouts(ran).items():
+        of.setdefault(tuple(sorted({str(each.dtype).removeprefix("torch.") for each in seen})), []).append(name)
+    for dtypes, names in of.items():
+        one = len(dtypes) > 1 and all(_of_one_dtype(each, names) for each in ran)
+        yield f"{', '.join(names)} in {', '.join(dtypes)}{', all of one dtype' * (one and len(names) > 1)}"
+
+
+def _of_one_dtype(ran: Ran, names: Sequence[str]) -> bool:
+    return len({each.dtype for name in names for each in ran.layouts.get(name, ())}) < 2
+
+
+def _states(forms: Sequence[Kernel]) -> Iterator[str]:
+    """Which of the two forms of an initial state beside offsets alone was asked, as it is read off a case."""
+    if forms and forms[0].offsets_alone and STATE_IN.get(forms[0].op) in forms[0].accepts:
+        words = {"one": "that of the first document", "each": "one of each document"}
+        yield f"{STATE_IN[forms[0].op]} beside {OFFSETS}: {', and '.join(words[each.states] for each in forms)}"

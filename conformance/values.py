@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import inf, log2
@@ -12,13 +12,19 @@ from pathlib import Path
 from torch import Tensor
 
 from conformance.cases import OPERATIONS, cases
+from conformance.cases.companion import RANDOM, companion_cases
 from conformance.cases.crossings import CROSSINGS
+from conformance.cases.each_state import of_each_document
+from conformance.features import sizes
+from conformance.findings import Ran
 from conformance.loader import Case
 from conformance.sizes import by_operation
 from conformance.steps import STEPS, steps_of
 
 MARK, END = "<!-- table values -->\n", "<!-- end values -->"
+NUMBERS_MARK, NUMBERS_END = "<!-- table numbers -->\n", "<!-- end numbers -->"
 WRITES = "Δ of a write"
+_RESULTS = ("y", "last state", "document states")
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,18 @@ class Values:
     largest: float = -inf
     smallest: float = inf
 
-    def and_those_of(self, m: Tensor) -> Values:
-        """With the entries of one operand more."""
-        sizes = m[m != 0].abs()
-        smallest = float(sizes.min()) if len(sizes) else inf
+    def and_those_of(self, m: Tensor, near: bool = True) -> Values:
+        """With the entries of one operand more; near: whether one as small as the least of them shows."""
+        beside_0 = m[m != 0].abs()
+        smallest = float(beside_0.min()) if near and len(beside_0) else inf
         least, largest = (float(m.min()), float(m.max())) if m.numel() else (inf, -inf)
         return Values(min(self.least, least), max(self.largest, largest), min(self.smallest, smallest))
+
+
+@cache
+def _all(op: str) -> tuple[Case, ...]:
+    """What a kernel is asked that takes all of it."""
+    return (*cases(op), *(case for crossing in CROSSINGS for case in crossing(op)), *companion_cases(op))
 
 
 @cache
@@ -42,33 +54,42 @@ def values(op: str) -> dict[str, Values]:
     """Of every operand and result of an operation, of a last state that is asked for, and of the steps that write,
     behind their bias, softplus and limits: where u or x is not 0.
     """
-    return values_of((*cases(op), *(case for crossing in CROSSINGS for case in crossing(op))))
+    return values_of((each, each.expected.keys()) for case in _all(op) for each in (case, of_each_document(case)))
 
 
-def values_of(some: Iterable[Case]) -> dict[str, Values]:
-    """The same of some cases of one operation."""
+def values_of(some: Iterable[tuple[Case, Container[str]]]) -> dict[str, Values]:
+    """The same of some cases of one operation, each with the results that are compared."""
     found: dict[str, Values] = {}
-    for case in some:
-        for name, m in _numbers(case):
-            found[name] = found.get(name, Values()).and_those_of(m.double())
+    for case, compared in some:
+        for name, m in _numbers(case, compared):
+            found[name] = found.get(name, Values()).and_those_of(m.double(), near=not case.name.startswith(RANDOM))
     return found
 
 
-def asked_values(ran: Sequence[Case]) -> Iterator[str]:
+def asked_values(ran: Sequence[Ran]) -> Iterator[str]:
     """Of the cases that a kernel ran, in words, a sentence for each operation: beyond these nothing is known of it."""
     return by_operation(ran, _ends)
 
 
-def _ends(ran: Sequence[Case]) -> str:
-    found = values_of(ran).items()
-    return ", ".join(f"{name} {shown(each.least)} … {shown(each.largest)}" for name, each in found)
+def _ends(ran: Sequence[Ran]) -> str:
+    found = values_of((each.case, each.results or ()) for each in ran).items()
+    said = [f"{name} {shown(each.least)} … {shown(each.largest)}{_beside_0(each)}" for name, each in found]
+    eps = sorted({each.case.options["eps"] for each in ran if "eps" in each.case.options})
+    return ", ".join([*said, *([f"eps {' and '.join(map(str, eps))}"] if eps else [])])
 
 
-def _numbers(case: Case) -> Iterator[tuple[str, Tensor]]:
+def _beside_0(found: Values) -> str:
+    """The least size, where some entries are of either sign or 0."""
+    told = found.least <= 0 <= found.largest and found.smallest < inf
+    return f" (beside 0 from {shown(found.smallest)})" if told else ""
+
+
+def _numbers(case: Case, compared: Container[str]) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, m) for name, m in case.inputs.items() if name != "seq_idx")
     yield "y", case.expected["y"]
-    if "last_state" in case.expected:
-        yield "last state", case.expected["last_state"]
+    for name in ("last_state", "document_states"):
+        if name in case.expected and name in compared:
+            yield name.replace("_", " "), case.expected[name]
     if case.op in STEPS:
         yield WRITES, writing_steps(case)
 
@@ -86,7 +107,17 @@ def lines() -> Iterator[str]:
     for op in OPERATIONS:
         for name, found in values(op).items():
             numbers = " | ".join(map(shown, (found.least, found.largest, found.smallest)))
-            yield f"| {op} | {name if name in (WRITES, 'last state', 'y') else f'`{name}`'} | {numbers} |"
+            yield f"| {op} | {name if name in (WRITES, *_RESULTS) else f'`{name}`'} | {numbers} |"
+
+
+def numbers() -> Iterator[str]:
+    """The table of how many rows and groups there are."""
+    yield "| operation | rows | groups |"
+    yield "| --- | --- | --- |"
+    for op in OPERATIONS:
+        found = [sizes(case) for case in _all(op)]
+        told = [sorted({each[what] for each in found if what in each}) for what in ("rows", "groups")]
+        yield f"| {op} | {' | '.join(', '.join(map(str, some)) or '–' for some in told)} |"
 
 
 def shown(value: float) -> str:
@@ -100,9 +131,10 @@ def shown(value: float) -> str:
 
 
 def write(page: Path) -> None:
-    """Put the table between its marks on a page."""
-    before, mark, rest = page.read_text("utf-8").partition(MARK)
-    page.write_text(before + mark + "\n".join(lines()) + "\n" + END + rest.partition(END)[2], "utf-8")
+    """Put the tables between their marks on a page."""
+    for mark, end, table in ((MARK, END, lines()), (NUMBERS_MARK, NUMBERS_END, numbers())):
+        before, _, rest = page.read_text("utf-8").partition(mark)
+        page.write_text(before + mark + "\n".join(table) + "\n" + end + rest.partition(end)[2], "utf-8")
 
 
 if __name__ == "__main__":

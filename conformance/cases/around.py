@@ -140,6 +140,9 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
         yield _norm("norm", f"epsilon beside 2^{level}", "epsilon, added to the mean square", [2.0**level], near=UNITS)
     given = "epsilon as it is given, and not 1e-5"
     yield _norm("norm", "another epsilon", given, [2.0**-4], near=UNITS, epsilon=1e-3)
+    given = "an epsilon of 1e-10: nothing clamps it from below"
+    yield _norm("norm", "a tiny epsilon", given, [2.0**-12], near=UNITS, epsilon=1e-10)
+    given = "epsilon as it is given, and not 1e-5"
     for before in (False, True):
         name = f"another epsilon, gate {'after' if before else 'before'}"
         yield _norm("norm", name, given, [2.0**-9], near=16 * ULP, epsilon=1e-3, z=True, before=before)
@@ -149,6 +152,8 @@ def norm_cases(full: bool = False) -> Iterator[Case]:
     yield _norm("groups", "two groups", "each group has its own mean", levels, group_size=8)
     levels = [2.0**14, 2.0**9, 2.0**12, 2.0**10]
     yield _norm("groups", "four groups", "each group has its own mean", levels, group_size=8, z=True, weight=True)
+    levels = [2.0 ** (8 + i % 5) for i in range(16)]
+    yield _norm("groups", "sixteen groups", "more than eight groups", levels, group_size=2, weight=True)
     yield _norm("groups", "a group of zeros", "epsilon, in each group", [2.0**8, 0.0], group_size=8, z=True)
     yield _norm(
         "occupancy", "wide", "every channel counts in the mean", [2.0**10], near=UNITS, width=320 if not full else 1536

@@ -18,6 +18,7 @@ from conformance import exact
 from conformance.cases.draw import assemble, case
 from conformance.loader import Case
 
+RANDOM = "random: "  # how the names of these cases begin
 TOLERANCE = 1e-4
 _MODES: dict[str, dict[str, Any]] = {
     "recurrence": {"length": 13},
@@ -106,7 +107,7 @@ def _scan(
     options |= {"cuts": cuts} if cuts else {}
     asks = f"ordinary numbers: {stage}"
     return case(
-        op, stage, f"random: {stage}", asks, inputs, options, last_state=last, relative=TOLERANCE, absolute=TOLERANCE,
+        op, stage, f"{RANDOM}{stage}", asks, inputs, options, last_state=last, relative=TOLERANCE, absolute=TOLERANCE,
         kind=exact.Double,
     )  # fmt: skip
 
@@ -130,7 +131,7 @@ def _delta(
         inputs["initial_state"] = normal(2, heads, 16, 5)
     options = {"chunk_size": 64, "use_qk_l2norm_in_kernel": normed} | ({"cuts": cuts} if cuts else {})
     return case(
-        "delta_rule", stage, f"random: {stage}", f"ordinary numbers: {stage}", inputs, options, last_state=last,
+        "delta_rule", stage, f"{RANDOM}{stage}", f"ordinary numbers: {stage}", inputs, options, last_state=last,
         relative=TOLERANCE, absolute=TOLERANCE, kind=exact.Double,
     )  # fmt: skip
 
@@ -151,7 +152,7 @@ def _conv(
     options = {"activation": "silu"} | ({"cuts": cuts} if cuts else {})
     asks = f"ordinary numbers: {stage}"
     return case(
-        "conv", stage, f"random: {stage}", asks, inputs, options, relative=TOLERANCE, absolute=TOLERANCE,
+        "conv", stage, f"{RANDOM}{stage}", asks, inputs, options, relative=TOLERANCE, absolute=TOLERANCE,
         kind=exact.Double,
     )  # fmt: skip
 
@@ -162,7 +163,7 @@ def _norm(stage: str, width: int, group_size: int | None = None) -> Case:
     options = {"eps": 1e-5, "group_size": group_size or width, "norm_before_gate": False}
     asks = f"ordinary numbers: {stage}"
     return case(
-        "norm", stage, f"random: {stage}", asks, inputs, options, relative=TOLERANCE, absolute=TOLERANCE,
+        "norm", stage, f"{RANDOM}{stage}", asks, inputs, options, relative=TOLERANCE, absolute=TOLERANCE,
         kind=exact.Double,
     )  # fmt: skip
 

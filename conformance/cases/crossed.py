@@ -354,10 +354,11 @@ def _norm(op: str, row: Mapping[str, Any]) -> Case:
     rows = 2.0 ** (torch.arange(row["length"]) % 5)[:, None]
     inputs = {"x": draw.integers((*shape, width), 1) * level * rows, "weight": draw.integers((width,), 9)}
     if row["z"]:
-        gates = torch.tensor([32.0, 64.0])[torch.arange(row["batch"] * row["length"]) % 2].reshape(*shape, 1)
-        if row["length"] % 2 == 0:  # in turn, every row would have the same
-            gates = draw.of((32.0, 64.0), (*shape, 1))
-        inputs["z"] = gates.expand(*shape, width)
+        # One for all channels of a position cancels in its mean: each has its own, but where rows share an operand.
+        gates = draw.of((32.0, 64.0), (*shape, 1 if row.get("shared") else width)).expand(*shape, width)
+        if row["gate"] == "before" and not row.get("shared"):  # what is normed stays one power of two
+            inputs["x"] = inputs["x"] * (64 / gates)
+        inputs["z"] = gates
     options = {"eps": 1e-5, "group_size": width // groups, "norm_before_gate": row["gate"] == "after"}
     return crossing({**row, "start": "nothing", "last state": False}, op, inputs, options)
 

@@ -8,6 +8,7 @@ import torch
 
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
+from conformance.faults.catalogue import kernel as ours
 from conformance.faults.small import conv
 from conformance.findings import Finding
 from conformance.judge import judged, run, why
@@ -44,10 +45,11 @@ def test_a_coroutine_is_closed() -> None:
 
 def test_the_report_says_between_which_values_was_asked() -> None:
     of = [case for case in cases("conv") if case.inputs["x"].dtype == torch.float32][:5]
-    (said,) = asked_values(of)
+    (said,) = asked_values([run(ours("conv"), case) for case in of])
     largest = max(float(case.expected["y"].max()) for case in of)
-    assert said.startswith("x ") and said.endswith(f"… {shown(largest)}") and " y " in said
-    assert [words.partition(":")[0] for words in asked_values([*of, cases("norm")[0]])] == ["conv", "norm"]
+    assert said.startswith("x ") and f"… {shown(largest)} (beside 0" in said and " y " in said
+    both = [run(ours("conv"), of[0]), run(ours("norm"), cases("norm")[0])]
+    assert [words.partition(":")[0] for words in asked_values(both)] == ["conv", "norm"]
 
 
 def test_one_case_is_told_as_one() -> None:

@@ -152,7 +152,8 @@ def test_the_numbers_of_crossed_cases() -> None:
 
 def test_the_values_that_cases_have() -> None:
     told = PAGE.partition(values.MARK)[2].partition(values.END)[0].splitlines()
-    assert told == [*values.lines()], "run `python -m conformance.values docs/conformance.md`"
+    told += PAGE.partition(values.NUMBERS_MARK)[2].partition(values.NUMBERS_END)[0].splitlines()
+    assert told == [*values.lines(), *values.numbers()], "run `python -m conformance.values docs/conformance.md`"
 
 
 def test_what_exact_results_see_others_do_not_always() -> None:

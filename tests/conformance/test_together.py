@@ -263,7 +263,7 @@ def test_what_a_step_never_met_names_its_operation() -> None:
     said = never_met(tested, found)
     assert {*said} == {
         "selective_scan: D with several groups with z",
-        "ssd: D of each channel with z",
+        "ssd: D of each channel of a head with z",
         "ssd: D of heads with z",
     }
     only = [each for each in found if each.case.op == "selective_scan"]
