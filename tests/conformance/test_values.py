@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from conformance.cases import cases
+from conformance.cases.companion import companion_cases
 from conformance.faults.catalogue import kernel as ours
-from conformance.judge import judged
+from conformance.judge import judged, run, trial
 from conformance.kernel import Kernel
-from conformance.values import WRITES, Values, shown, values, writing_steps
+from conformance.values import WRITES, Values, shown, values, values_of, writing_steps
 
 FLOAT16 = torch.finfo(torch.half).max
 STEPS = {"selective_scan": "delta", "ssd": "dt"}
@@ -46,6 +47,23 @@ def test_a_step_counts_where_something_is_written() -> None:
 def test_values_are_those_of_the_entries() -> None:
     found = Values().and_those_of(torch.tensor([0.0, -3.0])).and_those_of(torch.tensor([0.5, 2.0]))
     assert (found.least, found.largest, found.smallest) == (-3.0, 2.0, 0.5)
+
+
+@pytest.mark.parametrize("op", ["conv", "norm"])
+def test_a_kernel_that_takes_all_options_is_asked_nothing_beyond_the_table(op: str) -> None:
+    ran = [*trial(ours(op)), *(run(ours(op), case) for case in companion_cases(op))]
+    found = values_of((each.case, each.results or ()) for each in ran)
+    assert found.keys() == values(op).keys()
+    for name, all_of_it in values(op).items():
+        assert all_of_it.least <= found[name].least and found[name].largest <= all_of_it.largest, name
+        assert all_of_it.smallest <= found[name].smallest, name
+
+
+def test_what_is_small_counts_where_it_shows() -> None:
+    """An entry of random numbers, held to 1e-4 of the result, may be taken for 0."""
+    named = next(case for case in companion_cases("conv"))
+    asked = values_of([(named, named.expected)])
+    assert asked["x"].smallest == float("inf") and asked["x"].largest == float(named.inputs["x"].max())
 
 
 @pytest.mark.parametrize(
