@@ -109,13 +109,13 @@ def _show_life() -> bool:
 
 def _refused(error: Exception) -> int:
     """What a command refuses, or finds wrong: one sentence for each reason."""
-    from compiler.artifact.errors import ScoreError
+    from compiler.artifact.errors import CheckpointError
     from verify.certificates.certificate import Violated
 
     if isinstance(error, Violated):
         return _told(f"the certificate fails: {error}", 1)
-    if isinstance(error, ScoreError):
-        return _told(str(error), 1)
+    if isinstance(error, CheckpointError):
+        return _told(str(error), error.exit_code or 2)
     if isinstance(error, OSError) and error.filename is not None:
         return _told(f"{error.filename}: {(error.strerror or str(error)).lower()}.", 2)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # of a stream, which has no name

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from compiler.artifact.compare import tensor_differences
+from compiler.artifact.compare import foreign_files, tensor_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, GENERATION, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
@@ -58,6 +58,8 @@ def adopt(directory: str | Path, original: str | Path) -> None:
         _check_lost(directory / name, original / name)
     left_out = {*ours, *GENERATED}
     _check_kept([entry for entry in directory.iterdir() if entry.name not in left_out])
+    for sentence in foreign_files(directory, left_out):
+        raise CheckpointError(f"{directory} would be no checkpoint, for {sentence}: move it away.")
     with staging(directory) as place:
         copy_others(directory, place, left_out)
         for name in ours:

@@ -35,6 +35,7 @@ HARMLESS_ENTRIES = {
 }
 
 
+OF_ANSWERS = f"{ANSWERS} is another file than {MANIFEST} tells of"
 _LINE = re.compile(r"\S+\.py:\d+(#\d+)?")  # of a program, by which a stream may be named
 
 
@@ -43,9 +44,12 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     directory, texts = Path(directory), _texts(artifact)
     found = text_differences(directory, texts)
     found += weight_differences(directory / WEIGHTS, artifact.model.tensors)
-    found += entry_differences(
-        MANIFEST, manifest_content(directory), artifact.manifest | {"format": FORMAT, "format_version": FORMAT_VERSION}
-    )
+    content, expected = manifest_content(directory), artifact.manifest
+    apart = ({"answers": each["answers"]} if "answers" in each else {} for each in (content, expected))
+    found += [f"{OF_ANSWERS}: {sentence}" for sentence in entry_differences(MANIFEST, *apart)]
+    named = {"format": FORMAT, "format_version": FORMAT_VERSION}
+    others = [{key: value for key, value in each.items() if key != "answers"} for each in (content, expected | named)]
+    found += entry_differences(MANIFEST, *others)
     answers = set() if artifact.answers is None else {ANSWERS}  # the author's word, against which the model is run
     found += _graph_differences(directory / GRAPH, artifact)
     return found + foreign_files(directory, {MANIFEST, WEIGHTS, GRAPH, *texts, *answers})
@@ -141,8 +145,13 @@ def _difference(key: str, found: dict[str, Any], expected: dict[str, Any]) -> st
     path, here, there = key, found[key], expected[key]
     while True:
         if isinstance(here, dict) and isinstance(there, dict):
-            inner = min(k for k in here.keys() | there.keys() if not same_json(here.get(k), there.get(k, ...)))
-            path, here, there = f"{path}.{shown(inner)[1:-1]}", here.get(inner), there.get(inner)
+            inner = min(k for k in here.keys() | there.keys() if not same_json(here.get(k, ...), there.get(k, ...)))
+            path = f"{path}.{shown(inner)[1:-1]}"
+            if inner not in here:
+                return f"has no entry {path}"
+            if inner not in there:
+                return f"has an entry {path}, {shown(here[inner])}, which the circuit does not give"
+            here, there = here[inner], there[inner]
         elif isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
             at = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if not same_json(a, b))
             path, here, there = f"{path}[{at}]", here[at], there[at]

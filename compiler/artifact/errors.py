@@ -4,11 +4,18 @@ from compiler.language.markdown import one_line
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be written or must not be loaded; the message is one sentence for people."""
+    """A checkpoint that cannot be written or must not be loaded; the message is one sentence for people.
+
+    exit_code: with which a command ends; None: as it does for bad usage.
+    """
+
+    exit_code: int | None = None
 
 
 class ScoreError(CheckpointError):
     """A checkpoint whose model was run and scores no numbers, so that no token can be chosen."""
+
+    exit_code = 1
 
 
 def first_line(reason: Exception) -> str:

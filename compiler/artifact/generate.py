@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler.artifact.config import check_config
 from compiler.artifact.errors import CheckpointError, ScoreError
-from compiler.artifact.files import CONFIG, MANIFEST
+from compiler.artifact.files import CONFIG, GENERATION, MANIFEST
 from compiler.artifact.json_files import read_json
 from compiler.artifact.load import load_over_tokens
 from compiler.artifact.manifest import check_files, read_manifest
@@ -87,7 +87,8 @@ class Writer:
         try:
             return self._model(*arguments)
         except NoNumberError as reason:
-            raise ScoreError(f"{reason}; construct verify {self.directory} compares the weights.") from reason
+            forbids = f" and {GENERATION}, which may forbid a token" if self.runtime == "transformers" else ""
+            raise ScoreError(f"{reason}; construct verify {self.directory} compares the weights{forbids}.") from reason
 
     @cached_property
     def _model(self) -> Callable[..., list[list[int]]]:

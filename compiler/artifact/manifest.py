@@ -157,7 +157,8 @@ def _checkpoint_directory(directory: str | Path) -> Path:
     if not directory.is_dir():
         raise CheckpointError(f"{directory} is a file, expected a checkpoint directory.")
     if not (directory / MANIFEST).exists():
-        raise CheckpointError(f"{directory} is not a checkpoint of ours: it has no {MANIFEST}.")
+        called = "the present directory" if directory == Path() else directory
+        raise CheckpointError(f"{called} is not a checkpoint of ours: it has no {MANIFEST}.")
     check_plain(directory / MANIFEST)
     return directory
 

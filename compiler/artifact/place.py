@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.plain_files import beside
+from compiler.artifact.plain_files import beside, naming
 
 try:
     import fcntl
@@ -73,7 +73,7 @@ def staging(target: Path) -> Iterator[Path]:
     What stood at the target is gone afterwards. Any failure leaves the disk as it was.
     """
     target = _followed(target)
-    with _workspace(target) as place:
+    with _workspace(target) as place, naming(target, place):
         yield place
         for path in (*place.iterdir(), place):
             if not path.is_symlink():  # what a kept link leads to is nobody's of ours, and may be a pipe

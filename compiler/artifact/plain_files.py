@@ -75,15 +75,33 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def fresh_file(path: Path) -> Iterator[Path]:
-    """A new and empty file beside this path, which takes its place if the body succeeds and vanishes if it fails."""
+    """A new and empty file beside this path, which takes its place if the body succeeds and vanishes if it fails.
+
+    An error of writing names the path.
+    """
     place = beside(path, "partial")
-    os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # EXCL: follows no link, opens no pipe
+    with naming(path, place):
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # EXCL: follows no link, opens no pipe
+        try:
+            yield place
+            place.replace(path)
+        except BaseException:
+            place.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def naming(path: Path, place: Path) -> Iterator[None]:
+    """An OSError of the body that names no file, as that of a full disk, or one at the place where a path is written
+    first, names the path.
+    """
     try:
-        yield place
-        place.replace(path)
-    except BaseException:
-        place.unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as reason:
+        named = Path(os.fsdecode(reason.filename)) if isinstance(reason.filename, str | bytes) else None
+        if reason.errno is None or (named and named != place and place not in named.parents):
+            raise
+        raise OSError(reason.errno, reason.strerror, str(path)) from reason
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -248,8 +248,13 @@ def state_numbers(built: Built) -> dict[str, int]:
     found = {"in use": sum(map(compiled.context.target.state_entries, compiled.blocks)), "bare": bare_form}
     packaged = whole["packaged"]
     if packaged:
-        found["language model"] = packaged["layers"] * packaged["d_inner"] * packaged["d_state"]
+        found["language model"] = state_held(packaged)
     return found
+
+
+def state_held(packaged: Mapping[str, int]) -> int:
+    """How many numbers the state of a language model of these sizes holds."""
+    return packaged["layers"] * packaged["d_inner"] * packaged["d_state"]
 
 
 def capacity(compiled: Compiled) -> obstructions.Capacity:

@@ -171,7 +171,9 @@ def verify_disguised(
     if known is not None:
         said = as_recorded(known)
         if key is None:
-            raise DisguiseError(f"{directory} has noise. {said}. --key FILE compares that, and the rest.")
+            needed = DisguiseError(f"{directory} has noise. {said}. --key FILE compares that, and the rest.")
+            needed.exit_code = 2  # nothing is wrong with the files
+            raise needed
         if transformers:
             raise ValueError(
                 "--runtime transformers: it reads the weights with their noise, and nothing is exact of these."

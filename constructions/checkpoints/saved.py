@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from compiler.artifact.artifact import Artifact
-from compiler.artifact.compare import differences
+from compiler.artifact.compare import OF_ANSWERS, differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes
 from compiler.artifact.json_files import shown
@@ -111,13 +111,18 @@ def verify_checkpoint(
         return Finding(built, None, [*complaints, f"{_OTHER}: {misfit}"], damage, {})
     proof = proof_of(built) if _asked(directory) else NOT_ASKED
     differing = compare(directory, built, proof)
-    complaints += [f"{_OTHER}: {sentence}" for sentence in differing]
+    complaints += map(_complaint, differing)
     if stack is None or (built.over_numbers and not _takes(stack, built)):
         return Finding(built, None, complaints, damage, {}, proof)
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
     return Finding(built, stack, complaints, damage, results, proof)
+
+
+def _complaint(differing: str) -> str:
+    """A difference that `compare` found: what an author answered is nothing that a circuit compiles to."""
+    return differing if differing.startswith(OF_ANSWERS) else f"{_OTHER}: {differing}"
 
 
 def unread(read: Callable[[Path], object], path: Path) -> str | None:
@@ -277,9 +282,8 @@ def same(directory: Path, prove: bool = False) -> tuple[Built, Proof]:
     recorded = NOT_ASKED if told is None else (told.certificate, told.proof)
     proof = proof_of(built) if prove else recorded
     if differing := compare(directory, built, proof if _asked(directory) else NOT_ASKED):
-        raise CheckpointError(
-            f"{_OTHER}: {differing[0].rstrip('.')}. construct verify {directory} lists the differences."
-        )
+        first = _complaint(differing[0]).rstrip(".")
+        raise CheckpointError(f"{first}. construct verify {directory} lists the differences.")
     return built, proof
 
 

@@ -1,13 +1,14 @@
 """The `construct` command: build, verify, inspect.
 
-Exit codes: 0 done and verified, 1 verification failed, 2 bad usage. What needs torch is imported by the command that
-needs it: `construct list` and `--help` import none of it.
+Exit codes: 0 done and verified, 1 verification failed (also where a file is damaged), 2 bad usage. What needs torch is
+imported by the command that needs it: `construct list` and `--help` import none of it.
 """
 
 from __future__ import annotations
 
 import inspect as inspection
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import MISSING, asdict, fields
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.manifest import check_files, inputs_of, manifest_content, read_manifest
+from compiler.artifact.manifest import check_files, inputs_of, is_disguised, manifest_content, read_manifest
 from compiler.artifact.records import answers_word
 from constructions.automata import commands as commands_automata
 from constructions.command import (
@@ -36,6 +37,7 @@ from constructions.command import (
     sharding,
 )
 from constructions.command.building import Mode, fail, run, runtime_name
+from constructions.command.damaged import of_files
 from constructions.command.options import Certify, Json, Samples, Scheduler, Shards, Workers
 from constructions.command.reporting import strict_json
 from constructions.construction import Construction
@@ -163,7 +165,8 @@ def verify(
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         verified = disguising.verifier_of(directory, key) or verified
-        found = verified(directory, "none" if where.asked else mode, samples, runtime == "transformers", form, data)
+        with of_files(directory):
+            found = verified(directory, "none" if where.asked else mode, samples, runtime == "transformers", form, data)
         kept = None
         if where.asked:
             found, kept = sharding.verify_shared(directory, found, mode, samples, where, bars)
@@ -183,6 +186,7 @@ def verify(
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
         report["sizes"] |= {"parameters": found.export["parameters"]}
         report["sizes"]["packaged"] |= {"layers": found.export["layers"]}
+        report["state"]["language model"] = artifact.state_held(report["sizes"]["packaged"])
     if found.complaints:  # what is proved is so of the construction built again
         report |= {"complaints": found.complaints, "guarantee": None}
     if found.noise:
@@ -220,7 +224,7 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
         with bars.stage("start PyTorch"):
             from compiler.artifact.load import load
             from constructions.checkpoints import saved, streamed
-        with bars.stage("compile"):
+        with bars.stage("compile"), of_files(directory):
             built, stack = saved.rebuild(directory), load(directory)
         found = streamed.verify_streamed(built, stack, length, progress=bars(f"verify {length:,} tokens", length))
     if as_json:
@@ -237,7 +241,8 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
 
     Exit code 1 where a file is another than the one that the record is of; --json has why as "damage".
     """
-    manifest, damage = _in_one_word(manifest_content(directory)), None
+    with nullcontext() if is_disguised(directory) else of_files(directory):
+        manifest, damage = _in_one_word(manifest_content(directory)), None
     try:
         check_files(directory, read_manifest(directory), opens=False)
         manifest |= inputs_of(directory, manifest)

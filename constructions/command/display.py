@@ -141,7 +141,7 @@ def show_report(report: dict) -> None:
     if report.get("recorded"):
         console.print(_RECORD.format(anew=_looks_anew(report)))
     if report.get("complaints"):
-        console.print("promise and proof: not shown, for these files are not what their construction builds")
+        console.print("promise and proof: not shown, for these files are not as they must be")
     else:
         for line in _promise_lines(report):
             console.print(line)

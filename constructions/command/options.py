@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="also draw a picture (PNG, PDF or SVG)")]
 LARGEST_SEED = 2**64 - 1  # of torch's generators
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="seed of everything that is drawn")]

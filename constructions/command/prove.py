@@ -18,6 +18,7 @@ from compiler.artifact.json_files import strict_value
 from compiler.artifact.manifest import file_hash, is_disguised
 from compiler.artifact.plain_files import check_replaced, text_of, write_whole
 from constructions.command.certificates import CertificateFile, certify, check_place_of, line
+from constructions.command.damaged import of_files
 from constructions.command.disguising import KeyFile
 from constructions.command.display import say, working
 from constructions.command.numbers import over_numbers
@@ -104,6 +105,11 @@ def _proved(directory: Path, key: Path | None) -> Verdict:
     """By the checker, by a certificate, or by the checker on what a key gives back."""
     if key is not None:
         return _undisguised(directory, key)
+    with of_files(directory):
+        return _as_it_stands(directory)
+
+
+def _as_it_stands(directory: Path) -> Verdict:
     if is_disguised(directory) or not over_numbers(directory):
         return _over_tokens(directory)
     return _over_numbers(directory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -13,6 +14,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 from compiler.artifact.files import GENERATOR
+from compiler.artifact.plain_files import fresh_file
 
 POINT = 1 / 72  # inches
 LINE = 1.35  # height of a line of text over its size
@@ -64,7 +66,8 @@ def blank(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
-    """Write a picture with the mark by which a later run knows it; the same picture gives the same file.
+    """Write a picture, whole or not at all, with the mark by which a later run knows it; the same picture gives the
+    same file.
 
     dpi: points of an inch [default: the figure's].
     """
@@ -72,4 +75,7 @@ def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     kind = Path(path).suffix.lower().removeprefix(".") or "png"  # told, for matplotlib finds no ending in ..svg
     with rc_context({"svg.hashsalt": "construct"}):
         metadata = {"Creator": GENERATOR, **dated.get(kind, {})}
-        figure.savefig(path, format=kind, dpi=dpi or "figure", metadata=metadata)
+        drawn = BytesIO()  # what is drawn into a file on a full disk leaves half of it, and of PDF ends in a traceback
+        figure.savefig(drawn, format=kind, dpi=dpi or "figure", metadata=metadata)
+    with fresh_file(Path(path)) as place:
+        place.write_bytes(drawn.getvalue())

@@ -46,6 +46,17 @@ def test_a_model_that_transformers_saved_is_a_checkpoint_again(original: Path, t
     assert all((place / name).read_bytes() == (original / name).read_bytes() for name in (*SEALED_FILES, MANIFEST))
 
 
+@pytest.mark.parametrize("name", ["adapter_config.json", "mine.txt", "pytorch_model.bin"])
+def test_what_would_be_no_checkpoint_is_not_made_one(name: str, original: Path, tmp_path: Path, capsys) -> None:
+    """verify and prove refuse a directory that holds such a file, so adopt does."""
+    place = written_again(original, tmp_path / "other")
+    (place / name).write_text("{}")
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert run("adopt", str(place), "--original", str(original)) == 2
+    assert f"{place} would be no checkpoint, for it holds {name}" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
 OF_THE_USER = {
     "circuit.json": lambda text: '{"mine": 1}',
     "causal_graph.json": lambda text: "{}",

@@ -37,6 +37,7 @@ COMMANDS = {
     "adopt": ("adopt", "{dir}", "--original", "{good}"),
 }
 REPEAT = {"report", "gguf", "bare", "mamba-ssm", "mlx"}  # what a checkpoint says of its answers, in a file of theirs
+OF_FILES = {"verify", "prove", "inspect"}  # which say whether the files are right: 1 where they are not
 CASES = 30
 
 
@@ -109,7 +110,8 @@ def test_a_language_that_is_none_is_refused(name: str, originals: list[Path], tm
         reseal(bad, files_of(originals[-1]))
 
         ended = forked(partial(work, name, bad, originals[-1]))
-        assert ended.fault is None and ended.given == ["2 0"], (name, language, ended)
+        code = 1 if name in OF_FILES else 2
+        assert ended.fault is None and ended.given == [f"{code} 0"], (name, language, ended)
 
 
 @pytest.mark.parametrize("name", sorted(REPEAT))

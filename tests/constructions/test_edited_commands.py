@@ -227,3 +227,68 @@ def test_what_differs_is_one_sentence_with_one_full_stop(copied: Path, capsys) -
     assert run("plot", str(copied / "mqar"), "--input", "k0", "--out", str(copied / "p.svg")) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert ".. " not in said and said.endswith("lists the differences.")
+
+
+def cut(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def doubled(text: str) -> str:
+    return text.replace("{", '{"format": 1, "format": 2, ', 1)
+
+
+@pytest.mark.parametrize("name", ["own", "mqar", "numbers"])
+@pytest.mark.parametrize("file", ["construction.json", "circuit.json", "config.json"])
+@pytest.mark.parametrize("damage", [cut, doubled, lambda text: "", lambda text: "\ufeff" + text], ids=str)
+def test_damage_of_a_file_is_a_verification_that_failed(name: str, file: str, damage, copied: Path, capsys) -> None:
+    """Whatever the file and the circuit are: 1, from each command that says whether the files are right."""
+    path = copied / name / file
+    path.write_text(damage(path.read_text("utf-8")), "utf-8")
+    if file != "construction.json":
+        edit(copied / name)
+    for command in ("verify", "prove"):
+        assert run(command, str(copied / name), "--json") == 1, command
+        said = json.loads(capsys.readouterr().out)
+        assert said.get("exit_code", 1) == 1
+
+
+def test_where_no_checkpoint_stands_the_usage_is_bad(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in (tmp_path, tmp_path / "nowhere", Path()):
+        for command in ("verify", "prove", "inspect"):
+            assert run(command, str(place)) == 2, (command, place)
+    assert "the present directory is not a checkpoint of ours" in capsys.readouterr().err
+
+
+def test_an_entry_that_is_missing_or_one_too_many_is_told_as_that(copied: Path, capsys) -> None:
+    content = json.loads((copied / "mqar" / "construction.json").read_text("utf-8"))
+    del content["guarantee"]["certificate"]["holds"]
+    content["guarantee"]["certificate"]["zzz"] = 1
+    for missing, says in ((True, "holds"), (False, "zzz, 1, which the circuit does not give")):
+        if not missing:
+            content["guarantee"]["certificate"]["holds"] = True
+        edit(copied / "mqar", guarantee=content["guarantee"])
+        assert run("verify", str(copied / "mqar"), "--samples", "2") == 1
+        said = capsys.readouterr().err
+        assert f"entry guarantee.certificate.{says}" in said and "None" not in said
+
+
+def test_answers_of_an_author_are_nothing_that_a_circuit_compiles_to(tmp_path: Path, capsys) -> None:
+    place = counted(tmp_path / "c", task=lambda tokens: str("".join(tokens).rpartition("b")[2].count("a")))
+    path = place / "answers.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"function": "another"}), "utf-8")
+    edit(place)
+    assert run("verify", str(place), "--samples", "2") == 1
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "answers.json is another file than construction.json tells of: " in said
+    assert "'<lambda>', not 'another'" in said and "compiles to" not in said and "construction builds" not in said
+
+
+def test_a_token_that_a_generation_config_forbids_is_not_laid_on_the_weights_alone(copied: Path, capsys) -> None:
+    path = copied / "mqar" / "generation_config.json"
+    tokens = json.loads((copied / "mqar" / "config.json").read_text("utf-8"))["vocab_size"]
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"suppress_tokens": [*range(tokens)]}), "utf-8")
+    edit(copied / "mqar")
+    asked = ("generate", str(copied / "mqar"), "--prompt", "k0 v0 k0", "--max-tokens", "2", "--runtime", "transformers")
+    assert run(*asked) == 1
+    assert "compares the weights and generation_config.json, which may forbid a token" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from matplotlib.figure import Figure
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
+from compiler.artifact.place import staging
+from compiler.artifact.plain_files import write_whole
 from conformance import loader as vectors
 from conformance.cases import cases
 from conformance.junit import junit
@@ -387,3 +390,39 @@ def test_results_are_not_replaced_by_what_is_written_of_them(arguments, refused,
     (tmp_path / "kept.json").write_text(OTHERS[1])
     assert "kept.json is there already, and no " in refused(*arguments, "kept.json")
     assert (tmp_path / "kept.json").read_text() == OTHERS[1]
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """No file may have more than 2,048 bytes, as on a disk that is all but full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_picture_is_written_whole_or_not_at_all(kind: str, earlier: bool, tmp_path: Path, little_room) -> None:
+    place = tmp_path / f"p.{kind}"
+    if earlier:
+        place.write_bytes(b"good")
+    figure = Figure()
+    figure.subplots().imshow(np.random.default_rng(0).normal(size=(64, 64)))
+    with pytest.raises(OSError, match="large") as full:
+        save(figure, place)
+    assert full.value.filename == str(place)
+    assert [path.name for path in tmp_path.iterdir()] == [place.name] * earlier
+    assert not earlier or place.read_bytes() == b"good"
+
+
+def test_what_a_full_disk_does_not_take_is_named(tmp_path: Path, little_room) -> None:
+    for write in (lambda: write_whole(tmp_path / "a.html", "x" * 4096), lambda: _staged(tmp_path / "a.html")):
+        with pytest.raises(OSError, match="large") as full:
+            write()
+        assert full.value.filename == str(tmp_path / "a.html") and not list(tmp_path.iterdir())
+
+
+def _staged(target: Path) -> None:
+    with staging(target) as place:
+        (place / "a").write_text("x" * 4096)
