@@ -152,13 +152,15 @@ def _compare(names: list[str], answers: list[str | None], scores: np.ndarray, le
             )
 
 
-def check_claim(claim: Mapping[str, Any], answers: Answers, language: InputLanguage, end: str | None) -> None:
-    """CheckpointError where the task that a function claims to be answers otherwise than it did, and where the checker
-    refuses it as a task of this circuit: whoever verified the checkpoint would find that.
+def check_claim(claim: Mapping[str, Any], answers: Answers, compiled: Compiled) -> None:
+    """CheckpointError where the task that a function claims to be answers otherwise than it did, or than the circuit
+    does in the longest run of a letter, and where the checker refuses it as a task of this circuit:
+    whoever verified the checkpoint would find that.
     """
     from verify.checker.formats import Rejected
     from verify.checker.tasks.task import check_fits, read_task
 
+    language, end = compiled.source.token_language, compiled.source.end
     letters = language.alphabet.tokens
     try:
         stated = read_task(json.loads(json.dumps(claim)), letters)
@@ -177,6 +179,9 @@ def check_claim(claim: Mapping[str, Any], answers: Answers, language: InputLangu
                     f"on {' '.join(asked.tokens[: t + 1])}: the task {answers.function} answers {answer!r}, and what it"
                     f" claims to be answers {other!r}; nothing is saved."
                 )
+    for run in language.runs(min(language.max_length, LONGEST)):
+        right = [None if said is None else letters[said] for said in stated.task.answers(run)]
+        _compare([letters[i] for i in run], right, compiled.interpret(np.array([run]))[0], letters)
 
 
 def _name(task: Task) -> str:

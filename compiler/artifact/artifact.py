@@ -64,7 +64,7 @@ class Artifact:
             answers, claim = record(compiled, function), getattr(function, "claim", None)
             stated = {} if claim is None else {"task": dict(claim) | {"end": compiled.source.end}}
             if stated:
-                check_claim(stated["task"], answers, compiled.source.token_language, compiled.source.end)
+                check_claim(stated["task"], answers, compiled)
         compiled = savable(compiled)
         return cls(compiled, packaged(compiled), stated, answers)
 

@@ -86,7 +86,7 @@ tags:
 Inputs, in {promise["dtype"]}: {inputs}; up to {promise["length"]} positions. Beyond that nothing is
 promised. {" ".join(near) or "The outputs are within rounding; no bound is known."}{answers}
 
-`construct verify DIRECTORY` compares every file with what the circuit compiles to, and runs it.
+`construct verify DIRECTORY` compares every file but this one with what the circuit compiles to, and runs it.
 
 ## Sizes
 
@@ -136,7 +136,7 @@ def _mixer(manifest: Mapping[str, Any]) -> str:
 
 
 def _promise(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
-    compares = "`construct verify DIRECTORY` compares every file with what the circuit compiles to."
+    compares = "`construct verify DIRECTORY` compares every file but this one with what the circuit compiles to."
     return f"## Promise\n\n{promise_sentences(manifest, letters)}\n\n{compares}"
 
 

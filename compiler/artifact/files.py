@@ -22,7 +22,9 @@ NUMBERS_FILES = (CONFIG, WEIGHTS, CIRCUIT)  # the same of a model over numbers
 GENERATOR = "construct (mamba-constructions)"  # in pages, pictures and tables: by this a later run knows its own
 
 # Files beyond ours that may be there: programs that load the model do not read them.
+CERTIFICATE = "certificate.json"
 HARMLESS_FILES = {CARD: "for people", "proof.json": "a proof is checked by the checker, against the weights"}
+HARMLESS_FILES |= {CERTIFICATE: "claims are replayed by the kernel, against the weights"}
 HARMLESS_SUFFIXES = {".md": "text for people", ".png": "a picture", ".svg": "a picture", ".pdf": "a picture"}
 HARMLESS_NAMES = {
     "LICENSE",

@@ -217,6 +217,15 @@ class InputLanguage:
         word = tuple(integer(token, "a token id") for token in listed(tokens, "tokens", "a list of ids"))
         return len(word) <= self.max_length and bool(self.paths(word))
 
+    def runs(self, most: int) -> Iterator[list[int]]:
+        """Of each letter the longest sequence of it alone, of at most so many."""
+        for letter in range(self.alphabet.size):
+            length, paths = 0, self.paths([letter])
+            while paths and length < most:
+                length, paths = length + 1, self.paths([letter], paths)
+            if length:
+                yield [letter] * length
+
     def paths(self, tokens: Iterable[int], before: Paths | None = None) -> Paths:
         """The paths that spell these token ids, of any length, behind what `before` spelled [default: nothing].
 

@@ -225,7 +225,20 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str, weigh
         raise CheckpointError(
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
-    construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
+    try:
+        construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
+        return _rebuilt_of(construction, directory, manifest, file, weights, most)
+    except CheckpointError:
+        raise
+    except ValueError as reason:  # a CompileError is one, and names no file
+        said = " ".join(str(reason).split()).rstrip(".")
+        raise CheckpointError(f"{file}: params ask for what is refused: {said}.") from reason
+
+
+def _rebuilt_of(
+    construction: CircuitFamily, directory: Path, manifest: Manifest | ExportRecord, file: str, weights: int, most: int
+) -> Built:
+    """A construction of ours, as `rebuilt` builds it."""
     _check_backed(construction, file, weights + file_bytes(directory / CIRCUIT))
     if isinstance(construction, NumericConstruction):
         _check_work(construction, file, weights)

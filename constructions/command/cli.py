@@ -239,7 +239,8 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
 def inspect(directory: Directory, as_json: Json = False) -> None:
     """Sizes, promise, and the names of lanes, channels and state columns, as they were recorded when it was saved.
 
-    Exit code 1 where a file is another than the one that the record is of; --json has why as "damage".
+    Exit code 1 where a file is another than the one that the record is of; --json has why as "damage". Other files in
+    the directory, and whether the record is true, are looked at by construct verify.
     """
     with nullcontext() if is_disguised(directory) else of_files(directory):
         manifest, damage = _in_one_word(manifest_content(directory)), None
@@ -276,7 +277,10 @@ def show(
     target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
     dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
 ) -> None:
-    """What the compiler makes of a circuit, stage by stage, or what one weight means."""
+    """What the compiler makes of a circuit, stage by stage, or what one weight means.
+
+    Of a checkpoint circuit.json is compiled; the weights beside it are looked at with --weight alone.
+    """
     with display.working("compile", quiet=False):
         from compiler.ir import printer
         from constructions.command.show import compiled_of, explained, passes_of

@@ -29,7 +29,8 @@ from constructions.command.reporting import strict_json
 PROOF = "proof.json"
 LARGEST_REFUSED = 1 << 28  # bytes of a file that is hashed although the checkpoint is not accepted
 Verdict = tuple[bool, dict[str, Any], list[str]]  # (accepted, what a program reads, lines for people)
-SPOKEN_OF = ("model.safetensors", "config.json", "circuit.json", "construction.json")
+_BEFORE = ("model.safetensors", "config.json", "circuit.json", "construction.json")  # in records of earlier versions
+SPOKEN_OF = (*_BEFORE, "generation_config.json", "tokenizer.json", "tokenizer_config.json")
 
 
 def register(app: typer.Typer) -> None:
@@ -89,7 +90,7 @@ def _is_record(path: Path) -> bool:
     if not isinstance(record, dict) or type(record.get("accepted")) is not bool:
         return False
     files = record.get("files")
-    return isinstance(files, dict) and set(files) == set(SPOKEN_OF) and text == _text(record)
+    return isinstance(files, dict) and set(files) in (set(SPOKEN_OF), set(_BEFORE)) and text == _text(record)
 
 
 def _text(record: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from compiler.language.input_language import InputLanguage
 from tests.constructions.test_construct import run
 from tests.constructions.test_stated_tasks import counted
 from verify.checker.check import check
+from verify.kernel.files import Unproved, read
 from verify.tasks.walks import Walks
 
 ROOT = Path(__file__).parents[2]
@@ -292,3 +293,26 @@ def test_a_token_that_a_generation_config_forbids_is_not_laid_on_the_weights_alo
     asked = ("generate", str(copied / "mqar"), "--prompt", "k0 v0 k0", "--max-tokens", "2", "--runtime", "transformers")
     assert run(*asked) == 1
     assert "compares the weights and generation_config.json, which may forbid a token" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[" * 10**5, "is nested too deeply"), (f'{{"a": {"7" * 5000}}}', "has an integer of more than 4,300 digits")],
+    ids=["deep", "long"],
+)
+def test_limits_of_a_reader_are_not_called_mistakes_of_json(text: str, says: str, copied: Path) -> None:
+    place = copied / "mqar"
+    (place / "circuit.json").write_text(text, "utf-8")
+    assert str(check(place).meaning) == f"circuit.json {says}"
+    with pytest.raises(Unproved, match=f"^circuit.json {says}$"):
+        read(place)
+
+
+@pytest.mark.parametrize(("name", "entry", "value"), [("mqar", "max_length", 1), ("numbers", "d_k", 0)])
+def test_what_edited_parameters_ask_for_is_told_of_the_file(name: str, entry: str, value, copied: Path, capsys) -> None:
+    params = json.loads((copied / name / "construction.json").read_text("utf-8"))["params"]
+    assert entry in params
+    edit(copied / name, params=params | {entry: value})
+    assert run("verify", str(copied / name)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("construction.json: params ask for what is refused: ") and said.count("\n") == 1

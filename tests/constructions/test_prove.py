@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -90,3 +91,28 @@ def test_weights_that_cannot_be_read_have_no_domain(checkpoint, tmp_path):
     (copy / "model.safetensors").write_text("hello")
     run = CliRunner().invoke(app, ["prove", str(copy)])
     assert run.exit_code == 1 and run.output.startswith("not accepted: of such files nothing is proved\n")
+
+
+def run(*line: str) -> int:
+    return CliRunner().invoke(app, line).exit_code
+
+
+def test_a_certificate_may_stand_where_the_kernel_looks_for_it(tmp_path: Path) -> None:
+    place = tmp_path / "c"
+    assert run("absolute-time", "--horizon", "3", "--samples", "4", "--out", str(place)) == 0
+    assert run("prove", str(place), "--certificate", str(place / "certificate.json")) == 0
+    assert subprocess.run([sys.executable, "-m", "verify.kernel", str(place)], capture_output=True).returncode == 0
+    assert run("verify", str(place), "--samples", "5") == run("prove", str(place)) == 0
+
+
+def test_a_record_of_a_proof_names_the_files_that_text_goes_through(tmp_path: Path) -> None:
+    """A record of an earlier version names four files, and is replaced as ours."""
+    place = tmp_path / "c"
+    assert run("absolute-time", "--horizon", "3", "--samples", "4", "--out", str(place)) == 0
+    assert run("prove", str(place)) == 0
+    record = json.loads((place / "proof.json").read_text("utf-8"))
+    for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+        assert record["files"].pop(name) == hashlib.sha256((place / name).read_bytes()).hexdigest()
+    text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    (place / "proof.json").write_text(text, "utf-8")
+    assert run("prove", str(place)) == 0 and (place / "proof.json").read_text("utf-8") != text

@@ -37,6 +37,13 @@ def exported(tmp_path_factory) -> Path:
     return place.with_name("recall-mamba-ssm-mlp")
 
 
+def test_the_state_is_counted_of_the_layers_that_are_exported(exported):
+    told = json.loads(run("verify", exported, "--samples", 5, "--json").stdout)
+    sizes = told["sizes"]["packaged"]
+    assert sizes["layers"] == told["export"]["layers"]
+    assert told["state"]["language model"] == sizes["layers"] * sizes["d_inner"] * sizes["d_state"]
+
+
 def test_a_circuit_of_ones_own_is_verified_too(tmp_path):
     """Its record names no construction, as its checkpoint does not."""
     compiler.compile(over_abc("thirds", (is_a.cumsum() % 3 == 1) & is_b), "mamba2").save(tmp_path / "own")

@@ -235,3 +235,19 @@ def test_answers_that_an_author_gives_outside_of_the_promise_are_not_proved(tmp_
     (place / "construction.json").write_text(canonical_json(sealed(manifest, place)), "utf-8")
     told = json.loads(run("verify", place, "--samples", "50", "--json")[1])["guarantee"]
     assert told["answers"] == "tested" and "; 1 answer of answers.json beside these" in told["proof"]
+
+
+def test_a_task_that_is_false_in_the_longest_run_is_not_saved(tmp_path):
+    """Only 20 letters a leave the range of what is counted, and no walk that is drawn has as many."""
+    names = [*NUMBERS[:-1], NUMBERS[0]]
+
+    def since(tokens: list[str]) -> str:
+        return names["".join(tokens).rpartition("b")[2].count("a")]
+
+    saved = counted(tmp_path / "right", task=lambda tokens: str("".join(tokens).rpartition("b")[2].count("a")))
+    asked = json.loads((saved / "answers.json").read_text("utf-8"))["sequences"]
+    assert ["a"] * LONGEST not in [each["tokens"] for each in asked]
+    since.claim = {key: value for key, value in RIGHT.items() if key != "end"} | {"answers": names}  # type: ignore[attr-defined]
+    with pytest.raises(CheckpointError, match="a a a: the circuit answers '20', the task .*; nothing is saved"):
+        counted(tmp_path / "c", task=since)
+    assert not (tmp_path / "c").exists()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -114,7 +115,9 @@ def read_json(path: Path) -> dict:
         content = parse_json(path.read_text("utf-8"), path.name)
     except OSError as reason:
         raise Rejected(f"{path.name} cannot be read: {reason.strerror}") from reason
-    except (ValueError, RecursionError) as reason:
+    except RecursionError as reason:
+        raise Rejected(f"{path.name} is nested too deeply") from reason
+    except ValueError as reason:
         raise Rejected(f"{path.name} is not JSON: {reason}") from reason
     if not isinstance(content, dict):
         raise Rejected(f"{path.name} does not hold an object")
@@ -151,6 +154,8 @@ def parse_json(text: str, name: str):
     def whole(number: str) -> int:
         if number == "-0":
             raise ValueError("-0 is no whole number for other readers")
+        if 0 < sys.get_int_max_str_digits() < len(number.lstrip("-")):
+            raise Rejected(f"{name} has an integer of more than {sys.get_int_max_str_digits():,} digits")
         return int(number)
 
     hooks: Any = {"object_pairs_hook": unique, "parse_int": whole, "parse_float": finite, "parse_constant": finite}

@@ -10,6 +10,7 @@ speaks of ids, and of letters by their names in circuit.json.
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite, prod
@@ -116,6 +117,8 @@ def parse_json(name: str, raw: bytes, exact: bool = False) -> dict[str, Any]:
     def whole(number: str) -> int:
         if number == "-0":
             raise ValueError("-0 is no whole number for other readers")
+        if 0 < sys.get_int_max_str_digits() < len(number.lstrip("-")):
+            raise Unproved(f"{name} has an integer of more than {sys.get_int_max_str_digits():,} digits")
         return int(number)
 
     hooks: Any = {"object_pairs_hook": unique, "parse_int": whole, "parse_float": finite, "parse_constant": finite}
@@ -123,7 +126,9 @@ def parse_json(name: str, raw: bytes, exact: bool = False) -> dict[str, Any]:
         content = json.loads(raw.decode("utf-8"), **hooks)
         if b"\\u" in raw:
             json.dumps(content, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
-    except (ValueError, RecursionError) as reason:
+    except RecursionError as reason:
+        raise Unproved(f"{name} is nested too deeply") from reason
+    except ValueError as reason:
         raise Unproved(f"{name} is not JSON: {reason!s:.200}") from reason
     if not isinstance(content, dict):
         raise Unproved(f"{name} is not JSON of one object")

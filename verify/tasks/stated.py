@@ -56,18 +56,9 @@ class StatedAnswers(Walks):
     def adversarial(self) -> Iterator[Batch]:
         """The short strings, and each letter alone as often as may be: in a long run a count leaves its range."""
         yield from map(self._labelled, super().adversarial())
-        runs = ((letters, self._answers(letters)) for letters in self._runs())
+        runs = ((letters, self._answers(letters)) for letters in self.language.runs(self.length))
         for batch in by_length(runs):
             yield Batch(batch.tokens, batch.labels, f"one letter {batch.tokens.shape[1]} times")
-
-    def _runs(self) -> Iterator[list[int]]:
-        """Of each letter the longest sequence of it alone."""
-        for letter in range(self.language.alphabet.size):
-            length, paths = 0, self.language.paths([letter])
-            while paths and length < self.length:
-                length, paths = length + 1, self.language.paths([letter], paths)
-            if length:
-                yield [letter] * length
 
     def _labelled(self, batch: Batch) -> Batch:
         labels = [self._answers(row) for row in batch.tokens.tolist()]
