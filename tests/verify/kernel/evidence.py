@@ -30,7 +30,7 @@ from verify.kernel.files import read
 from verify.kernel.floats import Unproved
 from verify.prover.prove import search_of
 
-SECONDS = 20
+SECONDS = 120
 WHOLE, NO_TASK = "proved with its task", "proved; no task is stated"
 MEANING, LATE, REFUSED = "arithmetic and meaning proved, not the task", "out of time", "refused"
 NONE = "no checkpoint"
