@@ -38,7 +38,7 @@ class Entry:
 
     built:    what of ours stands in this row, None where nothing does.
     model:    the paper's model, or what we call the row; "" where the construction says it all.
-    paper:    what the paper reports of it, as it stands there.
+    paper:    what the paper reports of it, as it stands there; of figures, which our text lacks, what we expect.
     room:     the paper's (d, N), 0 where it leaves one open: whether what is built fits in.
     cannot:   the theorem that no weights of the paper's model answer everything; `built` then stands instead of it.
     absent:   why nothing is built.
