@@ -13,7 +13,7 @@ from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
 from compiler.language.circuit import Circuit
 from compiler.machines import machine_names
-from constructions.papers import MIXERS, beyond_the_paper
+from constructions.papers import MIXERS, after, beyond_the_paper
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
 from verify.tasks.task import Task
@@ -113,12 +113,17 @@ class CircuitFamily(ABC):
         """What of this very circuit its statement does not have, in a few words; "" where it has all of it."""
         return MIXERS[self.target] if self.mixers and self.target not in self.mixers else ""
 
+    def otherwise(self) -> str:
+        """How this circuit does what its statement has in another way, in a few words; "" where it does not."""
+        return ""
+
     def statement(self) -> str:
         """What this very circuit is: the statement that it builds, or the one after which it goes beyond the paper."""
         if self.target == "fnn+ssm":
-            return self.on_network or self.theorem
-        beyond = self.beyond()
-        return beyond_the_paper(self.theorem, beyond) if beyond else self.theorem
+            return self.on_network or f"{after(self.theorem)}, with sizes of ours"
+        other, beyond = self.otherwise(), self.beyond()
+        built = f"{after(self.theorem)}, {other}" if other else self.theorem
+        return beyond_the_paper(built, beyond) if beyond else built
 
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""

@@ -161,6 +161,12 @@ class Copy(WithMemory, Construction):
         short = "the last n places alone" if self.form == "delay" else ""
         return ", ".join(filter(None, (super().beyond(), short)))
 
+    def otherwise(self) -> str:
+        """The proof is given the positions; here a block counts them, as two digits where a state is kept small."""
+        if self.form == "delay":
+            return ""
+        return f"with places that a block counts{', kept as two digits' * bool(self.max_d_state)}"
+
     def bound_source(self) -> str:
         """The theorem's N counts the whole sequence, of which a delay keeps the last n places alone."""
         if self.form == "delay":

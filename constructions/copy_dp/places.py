@@ -2,10 +2,10 @@
 
 On Mamba one count does both: it counts the kept tokens and starts again at the separator. A filter cannot start again.
 
-fnn+ssm (paper D, Theorems 3.1 and D.2): the place is a running sum, and what is asked is the separator's flag, r
-positions late for place r + 1, by cosines over the window. S4D: what the sum was at the separator is added up once
-more, masked, and taken off. Tokens are kept as binary digits of 1 … vocab; 0 is the end, which stands wherever nothing
-is.
+fnn+ssm (after paper D, Theorems 3.1 and D.2, which look up n-grams): the place is a running sum, and what is asked is
+the separator's flag, r positions late for place r + 1, by cosines over the window. S4D: what the sum was at the
+separator is added up once more, masked, and taken off. Tokens are kept as binary digits of 1 … vocab; 0 is the end,
+which stands wherever nothing is.
 """
 
 from __future__ import annotations

@@ -23,15 +23,15 @@ _ABOVE = (
     "head, allows: what was run there had more than its description, or its data or evaluation differed."
 )
 _MQAR = (
-    "paper: best of 7 seeds, T = 100; expected: how we think it is drawn, 1.00 above the line of its theorem, whose d has no "
-    "numbers; unchecked, for the figures are not in the text that we read. The text says that S4D reached no "
+    "paper: best of 7 seeds, T = 100; expected: how we think it is drawn, 1.00 above the line of its theorem, whose d "
+    "has no numbers; unchecked, for the figures are not in the text that we read. The text says that S4D reached no "
     "satisfactory accuracy for larger V (Figure A.2), that is above 256 (Figure A.3). "
     "N of Mamba-2 is rounded up; the log of Figure A.3's N = k·log κ is taken to be ln, as in Figure A.2. "
     "Small: κ = 4, V = 16, T = 16."
 )
 _HEADS = (
-    "paper: best of 5 seeds, T = 100, three in four in the hard setting; expected: how we think it is drawn, 1.00 of Δᵀ above "
-    "d = 2V, nowhere below; unchecked, for the figures are not in the text that we read; ≤ Δᵀ: "
+    "paper: best of 5 seeds, T = 100, three in four in the hard setting; expected: how we think it is drawn, 1.00 of "
+    "Δᵀ above d = 2V, nowhere below; unchecked, for the figures are not in the text that we read; ≤ Δᵀ: "
     "Mamba equal or worse. Small: V = 4, T = 16, and γ = 0.2 in the hard setting (the paper: at most 0.1)."
 )
 _VARIANTS = (

@@ -69,7 +69,7 @@ def reproduce(
     as_json: Json = False,
     listed: Annotated[bool, typer.Option("--list", help="name every item and end")] = False,
 ) -> None:
-    """An experiment with built weights: the paper's number, or what we expect of a figure; what is built and trained."""
+    """An experiment with built weights: the paper's number, or what we expect of a figure; what is built."""
     if listed:
         _list(as_json)
         return

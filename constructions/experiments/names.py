@@ -60,7 +60,7 @@ WHAT: dict[str, str] = {
     "every-chain": "programs after paper B, every prompt of small sizes",
     "graft": "a circuit inside a trained language model, which learns around it",
     "training": "what relative steps and AdamW make of a compiled checkpoint",
-    "lemmas": "paper D: every lemma's network, measured against its bound",
+    "lemmas": "paper D: every lemma's network, against a bound of ours",
     "rates": "paper D: the rate of estimation against samples and smoothness",
     "token-selection": "paper D: the sizes of every statement on fnn+ssm, beside those by hand",
     "statements": "paper D: every statement on every mixer, all small inputs and 1,000 tokens, read by transformers",

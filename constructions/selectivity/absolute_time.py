@@ -74,6 +74,10 @@ class AbsoluteTime(Construction):
     def asks(self) -> dict[str, Any]:
         return {"name": self.name}
 
+    def otherwise(self) -> str:
+        """The proposition's state is the time; here a block reads it, up to the last that there is a token for."""
+        return "with a block that reads the count"
+
     def bound_source(self) -> str:
         return "none stated: ours, a count, a ramp and a constant"
 

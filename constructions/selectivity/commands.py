@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def haar_command(
     levels: Annotated[int, typer.Option(min=1, help="J: transforms of 2^J samples")] = 4,
     form: Annotated[
-        Literal["steps", "bumps"], typer.Option(help="the theorem's steps, or one latch per sample")
+        Literal["steps", "bumps"], typer.Option(help="the steps of Theorem 1, by running sums, or one latch per sample")
     ] = "steps",
     arch: Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer (Remark 1: both)")] = "mamba",
     samples: Annotated[int, typer.Option(min=1, help="random inputs")] = 256,

@@ -5,7 +5,7 @@ approach Heaviside steps as the slope w of Δ(s) = softplus(w s + b) goes to −
 0 or constant, so that a channel holds Σ_{s>i} x_s, and for T = 2^J samples the last position has
 all T coefficients: ψ_{j,k} takes the sums from its start, its middle (−2 times) and its end.
 
-Two forms. "steps" is the theorem's. A coefficient is then a difference of long sums, which
+Two forms. "steps" are those that the theorem's bases approach. A coefficient is then a difference of long sums, which
 costs some accuracy on real numbers; "bumps" (Δ on at one position, one latch a sample) has none
 of that. Both are exact on integers without the factors 2^(j/2). With them they are the
 orthonormal transform, whose odd powers of √2 are irrational: right to float32 rounding.
@@ -75,7 +75,9 @@ class Haar(NumericConstruction):
     unsaid: ClassVar[Mapping[str, Any]] = {"arch": "mamba"}
 
     levels: int = parameter("J: transforms of 2^J samples", default=4)
-    form: Literal["steps", "bumps"] = parameter("the theorem's steps, or one latch per sample", default="steps")
+    form: Literal["steps", "bumps"] = parameter(
+        "the steps of Theorem 1, by running sums, or one latch per sample", default="steps"
+    )
     orthonormal: bool = parameter("with the factors 2^(j/2), over real numbers; else ±1, over integers", default=True)
     largest: float = parameter("the largest |sample| (0: 2^80, or 2^(21 − J) for integers)", default=0.0)
     arch: Literal["mamba", "mamba2"] = parameter("which mixer (Remark 1: the theorem holds for both)", default="mamba")
@@ -121,6 +123,10 @@ class Haar(NumericConstruction):
     def beyond(self) -> str:
         """Remark 1 of the paper has both mixers."""
         return "one latch for each sample" if self.form == "bumps" else ""
+
+    def otherwise(self) -> str:
+        """The theorem's bases are steps by their decay; these are by Δ in front of B, with A = 0."""
+        return "by running sums (A = 0)" if self.form == "steps" else ""
 
     def bound_source(self) -> str:
         if self.form == "bumps":

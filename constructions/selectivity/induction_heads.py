@@ -116,6 +116,10 @@ class InductionHeads(Construction):
         codes = "previous tokens as codes" if self.codes else ""
         return ", ".join(filter(None, (super().beyond(), codes)))
 
+    def otherwise(self) -> str:
+        """The lemma's layer has no skip, and softplus no shift."""
+        return "with a skip D and a shift of Δ" if self.arch == "mamba-delta-t" else ""
+
     def bound_source(self) -> str:
         """Lemma 3 is about Mamba-Δᵀ alone."""
         if self.arch == "mamba-delta-t" and not self.codes:

@@ -26,7 +26,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import latch
 from constructions.construction import Construction, parameter
-from constructions.papers import SELECTIVITY, after, beyond_the_paper
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import keep_nth_bound, keep_nth_information_bits
 from verify.tasks.keep import Keep
@@ -88,10 +88,9 @@ class KeepNth(Construction):
         """The token, or how many came before it."""
         return keep_nth_information_bits(self.n, self.vocab, self.reach)
 
-    def statement(self) -> str:
+    def otherwise(self) -> str:
         """The corollary's layer is given the position; here a block before it counts."""
-        counted = f"{after(self.theorem)}, with the position of Proposition 1"
-        return beyond_the_paper(counted, beyond) if (beyond := self.beyond()) else counted
+        return "with the position of Proposition 1"
 
     def bound_source(self) -> str:
         return "none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the count and a constant"

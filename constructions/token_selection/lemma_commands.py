@@ -53,7 +53,7 @@ def soft_selection_command(
         one = soft_selection.one_selection(setting, keys, seed)
         if plot:
             soft_selection_plot.draw(one, plot)
-    result = row | {"theorem": "paper D, Lemma 3.3", "frequencies": setting.made.top, "example": one}
+    result = row | {"theorem": "after paper D, Lemma 3.3", "frequencies": setting.made.top, "example": one}
     if as_json:
         show(result, as_json, result["good"])
         return
@@ -76,7 +76,7 @@ def estimation_command(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Paper D, Theorems 4.5, 4.6 and J.3: sizes, covering number and rate of estimation; --plot measures the rate."""
+    """After paper D, Theorems 4.5, 4.6 and J.3, formulas reconstructed: sizes, covering, rate; --plot measures it."""
     if plot:
         picture_path(plot, "--plot")
     try:
@@ -86,7 +86,7 @@ def estimation_command(
     with working("estimation", quiet=as_json):
         from constructions.token_selection import rates
 
-        result: dict[str, Any] = {"theorem": "paper D, Theorems 4.5, 4.6 and J.3"}
+        result: dict[str, Any] = {"theorem": "after paper D, Theorems 4.5, 4.6 and J.3"}
         result |= {"reconstructed": list(rates.estimation.RECONSTRUCTED)}
         result |= rates.model_sizes(samples, numbers, kind, alpha)
         if plot:
@@ -118,7 +118,15 @@ def reproduce_lemmas(
     files.write_records(WHAT["lemmas"], rows)
     good = all(row["good"] for row in rows)
     if as_json:
-        show({"theorem": "paper D, Lemmas F.1–F.6, H.1, H.3 and 3.3", "rows": rows, "good": good}, as_json, good)
+        show(
+            {
+                "theorem": "after paper D, Lemmas F.1–F.6, H.1, H.3 and 3.3; the bounds are ours",
+                "rows": rows,
+                "good": good,
+            },
+            as_json,
+            good,
+        )
         return
     empty = dict.fromkeys(LEMMA_COLUMNS)
     shown = [empty | {"D": row.get("terms")} | row | row["sizes"] for row in rows]
@@ -129,7 +137,7 @@ def reproduce_lemmas(
 
 
 def reproduce_rates(seed: int, plot: Path | None, files: TableFiles, as_json: bool) -> None:
-    """Theorem 4.6, measured with a series estimator."""
+    """The rate of Theorem 4.6, as we read it, measured with a series estimator."""
     with working("rates", quiet=as_json):
         from constructions.token_selection import rates
 

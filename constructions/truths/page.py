@@ -12,7 +12,8 @@ from constructions.truths.truth import Finding, Kind, Truth
 
 PAGE = Path(__file__).parents[2] / "docs" / "truths.md"
 LOST = "\nThe text that we read has lost its formulas. Only its words are quoted.\n"
-PAPERS = ((SELECTIVITY, "A", ""), (FREE_LUNCH, "B", ""), (EXPRESSIVITY, "C", LOST), (TOKEN_SELECTION, "D", LOST))
+GLYPHS = "\nThe text that we read has lost some brackets of its formulas. What hangs on one of these is left out.\n"
+PAPERS = ((SELECTIVITY, "A", GLYPHS), (FREE_LUNCH, "B", ""), (EXPRESSIVITY, "C", LOST), (TOKEN_SELECTION, "D", LOST))
 HEAD = """# Statements that do not stand as they are
 
 They are statements of four papers, each with a counterexample that a command runs, and with what does hold. Each says

@@ -132,33 +132,6 @@ def haar_neighbourhood(
     )
 
 
-def haar_signs(
-    j: int = 2,
-    k: int = 1,
-    slope: float = 1e6,
-    away: float = 0.01,
-    epsilon: float = 1e-3,
-    signs: tuple[int, int, int] = (-1, -2, 1),
-    others: tuple[int, int, int] = (-1, 2, -1),
-) -> Finding:
-    """signs, others: the factors of g¹, g² and g³ beside ψ, as they are printed and as (18) has them; away: at least so
-    far from a jump.
-    """
-    from constructions.selectivity.haar_bases import basis, jumps, wavelet
-
-    s = np.linspace(0, 1, 2001)
-    s = s[np.all([np.abs(s - at) >= away for at in jumps(j, k)], axis=0)]
-    bases = np.array([basis(s, at, slope, j) for at in jumps(j, k)])
-    printed, right = (np.abs(wavelet(s, j, k) + np.array(factors) @ bases) for factors in (signs, others))
-    return Finding(
-        {f"largest |ψ − g¹ + g³ − 2g²|, {away:g} and more from a jump": float(printed.max())}
-        | {"at s": float(s[printed.argmax()]), "ε": epsilon},
-        bool(printed.max() > epsilon),
-        {"largest |ψ − g¹ + 2g² − g³| there": float(right.max())},
-        bool(right.max() <= epsilon),
-    )
-
-
 def haar_discrete_step(
     length: int = 64, middle: float = 0.5, slope: float = 208.0, in_front: bool = True, orthonormal: bool = False
 ) -> Finding:
@@ -326,19 +299,6 @@ TRUTHS = (
         "Before its step a basis (B = 1) is below ε, except in the last √(2 ln(1/ε)/|w|); from the step on it is "
         "within π²/(12|w|) of 1.",
         haar_neighbourhood,
-    ),
-    Truth(
-        "haar-signs",
-        Kind.FAILS,
-        SELECTIVITY,
-        "Proof of Theorem 1, (23)",
-        "“This allows us to finally write that ∀ε, ∃w_∆ such that” |ψ − g¹ + g³ − 2g²| < ε, with the g¹, g², g³ of "
-        "(22), which approach 2^(j/2)·H. The error in Theorem 1 has the same signs.",
-        "ψ is 2^(j/2)·(H₁ − 2H₂ + H₃) by (18), so what is printed approaches 2g³ − 4g², which is −4·2^(j/2) on the "
-        "second half of the wavelet. Two of the signs are wrong.",
-        "|ψ − g¹ + 2g² − g³| is below ε away from the jumps. Theorem 1 itself only says that three bases exist: with a "
-        "B below 0 in g² and g³ its signs are right.",
-        haar_signs,
     ),
     Truth(
         "haar-discrete-step",

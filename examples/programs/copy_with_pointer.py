@@ -1,4 +1,4 @@
-"""COPY (paper B, Theorem 2): a pointer token p3 answers the letter at position 3.
+"""COPY (after paper B, Theorem 2): a pointer token p3 answers the letter at position 3.
 
 Every letter is stored under its own position, and a pointer asks for one. The position is
 a key like any other: no position is written twice, so the additive memory is exact.

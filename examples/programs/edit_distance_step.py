@@ -1,4 +1,4 @@
-"""One step of the edit-distance recurrence, with its look-ups (paper B, Theorem 3).
+"""One step of the edit-distance recurrence, with its look-ups (after paper B, Theorem 3).
 
 The sequence holds both words and the table so far, row by row:
 

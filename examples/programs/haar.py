@@ -1,5 +1,5 @@
-"""A Haar coefficient (paper A, Theorem 1): how much more the signal holds in the first half of an interval than in the
-second.
+"""A Haar coefficient (after paper A, Theorem 1): how much more the signal holds in the first half of an interval than
+in the second.
 
 The unnormalised ±1 wavelet, so that integers stay integers; the answer stands at the last
 position of the interval and from there on.

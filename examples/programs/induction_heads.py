@@ -1,4 +1,4 @@
-"""INDUCTION HEADS (paper A, Lemma 3): the token that followed the last time this one was here.
+"""INDUCTION HEADS (after paper A, Lemma 3): the token that followed the last time this one was here.
 
 The previous token is the key under which the present one is stored; the present one asks.
 The read sees the write of its own position, so "a a" answers a: a has just followed a.

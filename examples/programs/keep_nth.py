@@ -1,4 +1,4 @@
-"""KEEP n-TH (paper A, Corollary 2): from the n-th token on, answer that token.
+"""KEEP n-TH (after paper A, Corollary 2): from the n-th token on, answer that token.
 
 A latch closed by the position. No model is told the position: the compiler counts it.
 """

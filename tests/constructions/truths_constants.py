@@ -33,11 +33,6 @@ OTHERS: dict[str, Others] = {
         {"near": 6.0},
         {"width": 1.0},
     ),
-    "haar-signs": Others(
-        {"j": 1, "k": 2, "slope": 1e3, "away": 0.02, "epsilon": 0.01, "signs": (-1, 2, 1), "others": (-1, 2, 1)},
-        {"signs": (-1, 2, -1)},
-        {"others": (-1, -2, 1)},
-    ),
     "haar-discrete-step": Others(
         {"length": 32, "middle": 0.25, "slope": 300.0, "in_front": False, "orthonormal": True},
         {"in_front": False},

@@ -102,7 +102,7 @@ class Latch(Operation):
 class SumWhere(Latch):
     """For each flag of `when`, the sum of the values at the positions where it held so far; lanes as for Latch.
 
-    A latch that does not forget: the step Δ writes, and there is no decay (paper A, Theorem 1, with Δ for the
+    A latch that does not forget: the step Δ writes, and there is no decay (in paper A's Theorem 1 it makes the
     Heaviside).
     """
 

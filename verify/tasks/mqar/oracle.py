@@ -18,8 +18,8 @@ POLICIES = {
 def mqar_oracle(tokens: Sequence[int], kappa: int, vocab: int, write: str) -> list[int | None]:
     """The value token that is right at each position, None where the token is no key or the key has no answer.
 
-    A value at t right after a key at t-1 is written to that key (paper A, App. C.1); a read at t sees
-    every write up to and including t. Raises ValueError for an unknown policy or token.
+    A value at t right after a key at t-1 is written to that key, as the memory of paper A, App. C.1, does; a read at t
+    sees every write up to and including t. Raises ValueError for an unknown policy or token.
     """
     one_of("write", write, tuple(POLICIES))
     if tokens and not 0 <= min(tokens) <= max(tokens) <= kappa + vocab:
