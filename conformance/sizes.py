@@ -84,7 +84,7 @@ def _ends(ran: Sequence[Ran]) -> Iterator[str]:
     for what, name in _TOLD.get(ran[0].case.op, {}).items():
         found = [(counted(case, name), positions_of(case), some) for case, some in met]
         steps = frontier({(size, positions) for size, positions, _ in found})
-        said = (f"{most:,} with up to {size:,}{_without(found, steps, i)}" for i, (size, most) in enumerate(steps))
+        said = (f"{most:,} with up to {size:,}{_without(found, (size, most))}" for size, most in steps)
         yield f"{what}: positions up to {', '.join(said)}"
 
 
@@ -97,16 +97,12 @@ def frontier(pairs: set[tuple[int, int]]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _without(found: Sequence[tuple[int, int, frozenset[str]]], steps: Sequence[tuple[int, int]], i: int) -> str:
-    """The options that other cases have, and none that is larger than the step before, or none that is longer than
-    the step behind.
+def _without(found: Sequence[tuple[int, int, frozenset[str]]], step: tuple[int, int]) -> str:
+    """The options that some case has, and none of just this size and so many positions: an option that a larger case
+    has and a longer one was not asked at both.
     """
-    smaller = steps[i - 1][0] if i else 0
-    shorter = steps[i + 1][1] if i + 1 < len(steps) else 0
-    size, positions = steps[i]
-    larger = {words for a, _, some in found if smaller < a <= size for words in some}
-    longer = {words for _, b, some in found if shorter < b <= positions for words in some}
-    missing = sorted({words for _, _, some in found for words in some} - (larger & longer), key=str.lower)
+    there = {words for size, positions, some in found if (size, positions) == step for words in some}
+    missing = sorted({words for _, _, some in found for words in some} - there, key=str.lower)
     return f" (without {', '.join(missing)})" if missing else ""
 
 

@@ -23,7 +23,7 @@ from conformance.findings import Ran
 from conformance.judge import run
 from conformance.kernel import Kernel, kernel
 from conformance.report import try_kernel
-from conformance.sizes import asked_sizes, counted, frontier, options_met, positions_of
+from conformance.sizes import _without, asked_sizes, counted, frontier, options_met, positions_of
 
 POSITIONS = {"selective_scan": ("u", 2), "ssd": ("x", 1), "conv": ("x", 2), "norm": ("x", 1), "delta_rule": ("v", 1)}
 FIRST = {"selective_scan": ("u", 1), "ssd": ("x", 2), "conv": ("x", 1), "norm": ("x", 2), "delta_rule": ("v", 2)}
@@ -107,6 +107,14 @@ def test_a_size_is_told_with_what_it_stands_without() -> None:
     (told,) = asked_sizes(ran)
     columns = next(part for part in told.split("; ") if part.startswith("columns"))
     assert columns.endswith("2 with up to 256 (without D, decay, several groups, z)")
+
+
+def test_an_option_stands_at_a_size_if_one_case_has_both() -> None:
+    """z was met with many channels at few positions, and with few channels at many, and not with many at many."""
+    found = [(64, 5, frozenset({"z", "D"})), (4, 260, frozenset({"z"})), (64, 260, frozenset({"D"}))]
+    found += [(2, 1025, frozenset({"z"}))]
+    assert _without(found, (2, 1025)) == " (without D)"
+    assert _without(found, (64, 260)) == " (without z)"
 
 
 @pytest.mark.parametrize(("function", "word"), [("seq_idx", "seq_idx"), ("cu_seqlens", "cu_seqlens")])

@@ -240,7 +240,11 @@ def doubled(text: str) -> str:
 
 @pytest.mark.parametrize("name", ["own", "mqar", "numbers"])
 @pytest.mark.parametrize("file", ["construction.json", "circuit.json", "config.json"])
-@pytest.mark.parametrize("damage", [cut, doubled, lambda text: "", lambda text: "\ufeff" + text], ids=str)
+@pytest.mark.parametrize(
+    "damage",
+    [cut, doubled, lambda text: "", lambda text: "\ufeff" + text],
+    ids=["cut", "an entry twice", "empty", "byte order mark"],
+)
 def test_damage_of_a_file_is_a_verification_that_failed(name: str, file: str, damage, copied: Path, capsys) -> None:
     """Whatever the file and the circuit are: 1, from each command that says whether the files are right."""
     path = copied / name / file
