@@ -8,7 +8,6 @@ from pathlib import Path
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import MANIFEST
-from compiler.export.directory import RECORD
 
 
 @contextmanager
@@ -19,6 +18,8 @@ def of_files(directory: Path) -> Iterator[None]:
     try:
         yield
     except CheckpointError as reason:
+        from compiler.export.directory import RECORD  # brings torch, which `--help` does not need
+
         stands = any((directory / name).exists() for name in (MANIFEST, RECORD))
         if stands and reason.exit_code is None:
             reason.exit_code = 1
