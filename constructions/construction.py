@@ -125,6 +125,11 @@ class CircuitFamily(ABC):
         built = f"{after(self.theorem)}, {other}" if other else self.theorem
         return beyond_the_paper(built, beyond) if beyond else built
 
+    def former_statements(self) -> tuple[str, ...]:
+        """What earlier versions wrote for `statement`: the family's theorem, and that without how it is done here."""
+        beyond = self.beyond()
+        return (self.theorem, beyond_the_paper(self.theorem, beyond)) if beyond else (self.theorem,)
+
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""
         return self.theorem

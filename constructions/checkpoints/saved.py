@@ -307,10 +307,10 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
     if manifest.construction is not None and manifest.guarantee is not None:
         told = claims(report(built, {}, None, None, proof))
         told["guarantee"] |= _as_run(manifest.guarantee, told["guarantee"]["answers"], promised_level(built), proof)
-        if manifest.bound_source is None:  # of an earlier version, which named the theorem of its family alone
+        if manifest.bound_source is None:  # of an earlier version
             told.pop("bound_source", None)
-            if manifest.theorem == built.construction.theorem:
-                told["theorem"] = manifest.theorem
+        if manifest.theorem in built.construction.former_statements():  # likewise
+            told["theorem"] = manifest.theorem
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
         elif manifest.needed in as_before(told.get("needed", "")) and "needed" in told:

@@ -147,7 +147,7 @@ def _differences(
     content, texts = contents(Artifact(built.compiled, built.model, ours), gated)
     here = {name: value for name, value in read_json(directory / RECORD).items() if name not in OF_ITS_WRITING}
     expected = {name: value for name, value in content.items() if name not in OF_ITS_WRITING}
-    if here.get("theorem") == built.construction.theorem:  # of an earlier version, which named the family's alone
+    if here.get("theorem") in built.construction.former_statements():  # of an earlier version
         here["theorem"] = expected["theorem"]
     found = text_differences(directory, texts) + entry_differences(RECORD, here, expected)
     found += foreign_files(directory, {RECORD, WEIGHTS, *texts})

@@ -27,6 +27,7 @@ from compiler.language.output import _logits
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream, constant
 from compiler.language.words import count, present
+from compiler.targets.target import KERNEL_COLUMNS
 from constructions.construction import Construction, WithMemory, parameter
 from constructions.copy_dp.chains import END, leaving, repeated
 from constructions.copy_dp.places import FORGETS, Arch, by_hand, copied_by_sums
@@ -162,10 +163,12 @@ class Copy(WithMemory, Construction):
         return ", ".join(filter(None, (super().beyond(), short)))
 
     def otherwise(self) -> str:
-        """The proof is given the positions; here a block counts them, as two digits where a state is kept small."""
+        """The proof is given the positions; here a block counts them, in two digits where columns are too few."""
         if self.form == "delay":
             return ""
-        return f"with places that a block counts{', kept as two digits' * bool(self.max_d_state)}"
+        most = self.columns() or KERNEL_COLUMNS * self.groups()
+        split = self.arch in FORGETS and self.n > most
+        return f"with places that a block counts{', kept as two digits' * split}"
 
     def bound_source(self) -> str:
         """The theorem's N counts the whole sequence, of which a delay keeps the last n places alone."""

@@ -1,4 +1,4 @@
-"""Theorem 1 of paper A, with the signs of (18): three S6 bases with finite slope against a Haar wavelet.
+"""Theorem 1 of paper A: three S6 bases with finite slope against a Haar wavelet.
 
 With λ = 1, B = 2^(j/2) and Δ(r) = softplus(−a(r − t̂)), a = |w|, the basis of equation (8) is
 

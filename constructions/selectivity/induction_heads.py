@@ -102,7 +102,7 @@ class InductionHeads(Construction):
         return {"name": self.name}
 
     def certificate(self, stack: Stack, compiled: Compiled) -> Certificate | None:
-        """Every answer of Lemma 3, at every length, from the weights of its own mixer."""
+        """Every answer of the circuit after Lemma 3, at every length, from the weights of its own mixer."""
         from verify.certificates.columns import certify_columns
 
         if self.arch != "mamba-delta-t":

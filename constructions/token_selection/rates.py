@@ -42,7 +42,7 @@ def report(seed: int = 0, repeats: int = 8, most: int = SAMPLES[-1]) -> dict[str
         slope = -float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
         norm = estimation.weak_norm([a], 1.0)
         slopes.append({"a_plus": a, "weak_norm": norm, "exponent": estimation.exponent(a), "slope": slope})
-    told = {"theorem": "paper D, Theorem 4.6", "reconstructed": list(estimation.RECONSTRUCTED)}
+    told = {"theorem": "after paper D, Theorem 4.6", "reconstructed": list(estimation.RECONSTRUCTED)}
     return told | {"rows": rows, "slopes": slopes, "noise": NOISE}
 
 

@@ -13,12 +13,14 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
+from compiler import compile
 from compiler.artifact.card import compiled_from
 from compiler.artifact.files import CARD, MANIFEST
 from compiler.artifact.manifest import read_manifest
 from constructions.automata.automaton import table_json
 from constructions.automata.languages import NAMED
 from constructions.construction import CircuitFamily
+from constructions.copy_dp.copy import Copy
 from constructions.papers import FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
 from constructions.registry import families
 from tests.artifact.test_numbers import reseal
@@ -127,6 +129,15 @@ def test_circuits_that_do_it_in_another_way_are_built_after_their_statement() ->
     assert networks and all(", after " in statement for statement in networks)
 
 
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize(("n", "most"), [(8, 0), (8, 64), (8, 8), (8, 7), (300, 0)])
+def test_two_digits_are_said_of_copies_whose_state_has_a_column_for_no_place(n: int, most: int, arch: str) -> None:
+    """Against what is compiled: fewer columns than places."""
+    copy = Copy(n=n, vocab=2, max_d_state=most, arch=arch)
+    compiled = compile(copy.circuit(), arch, max_d_state=copy.columns())
+    assert ("two digits" in copy.statement()) == (max(block.d_state for block in compiled.blocks) < n)
+
+
 SAVED = {
     "ours": (("induction-heads", "--vocab", "2", "--length", "8"), "our bound"),
     "order": (("mqar", "--kappa", "2", "--vocab", "2"), "bound, our constants"),
@@ -170,6 +181,33 @@ def test_card_inspect_and_report_say_the_same(name: str, saved: Path, tmp_path: 
         assert data["theorem"] == circuit.statement()
         assert "theorem's bound" not in page and 'none stated"' not in page
     assert run("verify", str(saved / name), "--samples", "4") == 0
+
+
+FORMER = (
+    (("absolute-time", "--horizon", "3"), f"{SELECTIVITY}, Proposition 1"),
+    (("copy", "--n", "2", "--vocab", "2"), f"{FREE_LUNCH}, Theorem 2"),
+    (
+        ("copy", "--n", "2", "--vocab", "2", "--arch", "mamba2"),
+        f"{FREE_LUNCH}, after Theorem 2, beyond the paper: Mamba-2",
+    ),
+    (("haar", "--levels", "1"), f"{SELECTIVITY}, Theorem 1"),
+)
+
+
+@pytest.mark.parametrize(("command", "former"), FORMER, ids=["time", "copy", "copy-mamba2", "haar"])
+def test_a_manifest_that_does_not_say_how_it_is_done_verifies(
+    command: tuple[str, ...], former: str, tmp_path: Path
+) -> None:
+    """As a version wrote it that had `bound_source`, and no "with …" behind a statement; any other word is refused."""
+    place = tmp_path / "old"
+    assert run(*command, "--samples", "4", "--out", str(place)) == 0
+    for theorem, code in ((former, 0), (f"{former}, altogether", 1)):
+        content = json.loads((place / MANIFEST).read_text())
+        assert content["bound_source"] and content["theorem"] != theorem
+        (place / MANIFEST).write_text(json.dumps(content | {"theorem": theorem}))
+        (place / CARD).unlink(missing_ok=True)
+        reseal(place)
+        assert run("verify", str(place), "--samples", "4") == code
 
 
 @pytest.mark.parametrize("name", ["ours", "numbers"])
