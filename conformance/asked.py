@@ -100,7 +100,7 @@ def _given(kernel: Kernel, case: Case) -> set[str]:
     packed = not kernel.is_step and "seq_idx" in case.inputs and len(case.inputs["seq_idx"]) == 1
     if packed and {OFFSETS, "seq_idx"} <= kernel.accepts:  # both are given, if there is one row
         found.add(OFFSETS)
-        if OFFSET_STATES in kernel.accepts and {"last_state", "document_states"} & case.expected.keys():
+        if OFFSET_STATES in kernel.accepts and case.states:
             found.add(OFFSET_STATES)
     return found
 

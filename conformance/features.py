@@ -64,7 +64,7 @@ def features(case: Case) -> dict[str, Any]:
     found |= _axes(case)
     found |= {_FORMS[name]: True for name, _ in forms_of(case)}
     found["dtype"] = str(operand.dtype).removeprefix("torch.")
-    if {"last_state", "document_states"} & case.expected.keys():
+    if case.states:
         found["last state"] = True
     if case.tolerance:
         found["a tolerance"] = True

@@ -57,9 +57,7 @@ class Ran:
     @property
     def states(self) -> bool:
         """Whether a last state was compared, or those of documents."""
-        return self.results is not None and bool(
-            {"last_state", "document_states"} & self.results.keys() & self.case.expected.keys()
-        )
+        return self.results is not None and any(name in self.results for name in self.case.states)
 
 
 @dataclass(frozen=True)

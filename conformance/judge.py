@@ -238,8 +238,8 @@ def _compared(kernel: Kernel, case: Case) -> Ran:
     except Exception as error:  # of a result of a class of others, no dense tensor of its own
         return Ran(case, replace(finding, says=f"a result cannot be compared: {sentence(error)}"))
     count, of = sum(int(m.sum()) for m in wrong.values()), sum(m.numel() for m in wrong.values())
-    states = {"last_state", "document_states"} & case.expected.keys()
-    alone = "y alone, for it returns no last state" if states and not states & results.keys() else ""
+    without = case.states and not any(name in results for name in case.states)
+    alone = "y alone, for it returns no last state" if without else ""
     finding = replace(finding, wrong=count, of=of, compared=alone)
     if not finding.wrong:
         if case.stage == "last state" and "last_state" not in results:

@@ -58,6 +58,11 @@ class Case:
         """The options that an operation takes."""
         return {name: value for name, value in self.options.items() if name not in HOW}
 
+    @property
+    def states(self) -> list[str]:
+        """The names of the states among what is expected."""
+        return [name for name in self.expected if name in ("last_state", "document_states")]
+
     def results_in(self, name: str) -> torch.dtype:
         """The dtype of a result: that of the operands, or float32 of a state."""
         given = next(self.inputs[each] for each in ("u", "x", "v") if each in self.inputs).dtype

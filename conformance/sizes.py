@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from torch import Tensor
@@ -108,10 +108,14 @@ def _without(found: Sequence[tuple[int, int, frozenset[str]]], step: tuple[int, 
 
 def _numbers(ran: Sequence[Ran]) -> Iterator[str]:
     """Of how many there are few: "rows 1, 2, 33"."""
-    found = [sizes(each.case) for each in ran]
-    for what in ("rows", "groups"):
-        if some := sorted({each[what] for each in found if what in each}):
-            yield f"{what} {', '.join(map(str, some))}"
+    found = rows_and_groups(each.case for each in ran)
+    yield from (f"{what} {', '.join(map(str, some))}" for what, some in found.items() if some)
+
+
+def rows_and_groups(some: Iterable[Case]) -> dict[str, list[int]]:
+    """How many rows and how many groups the cases have, each number once."""
+    found = [sizes(case) for case in some]
+    return {what: sorted({each[what] for each in found if what in each}) for what in ("rows", "groups")}
 
 
 def _layouts(ran: Sequence[Ran]) -> dict[str, set[Layout]]:

@@ -15,10 +15,9 @@ from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import RANDOM, companion_cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
-from conformance.features import sizes
 from conformance.findings import Ran
 from conformance.loader import Case
-from conformance.sizes import by_operation
+from conformance.sizes import by_operation, rows_and_groups
 from conformance.steps import STEPS, steps_of
 
 MARK, END = "<!-- table values -->\n", "<!-- end values -->"
@@ -87,9 +86,7 @@ def _beside_0(found: Values) -> str:
 def _numbers(case: Case, compared: Container[str]) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, m) for name, m in case.inputs.items() if name != "seq_idx")
     yield "y", case.expected["y"]
-    for name in ("last_state", "document_states"):
-        if name in case.expected and name in compared:
-            yield name.replace("_", " "), case.expected[name]
+    yield from ((name.replace("_", " "), case.expected[name]) for name in case.states if name in compared)
     if case.op in STEPS:
         yield WRITES, writing_steps(case)
 
@@ -115,8 +112,7 @@ def numbers() -> Iterator[str]:
     yield "| operation | rows | groups |"
     yield "| --- | --- | --- |"
     for op in OPERATIONS:
-        found = [sizes(case) for case in _all(op)]
-        told = [sorted({each[what] for each in found if what in each}) for what in ("rows", "groups")]
+        told = rows_and_groups(_all(op)).values()
         yield f"| {op} | {' | '.join(', '.join(map(str, some)) or '–' for some in told)} |"
 
 
