@@ -138,11 +138,18 @@ def answers_word(guarantee: Mapping[str, Any], verification: Mapping[str, Any] |
     """The same in the one word that JSON has. Manifests of earlier versions have "all" of tested answers as well."""
     answers, run = guarantee["answers"], verification or {}
     if answers == "tested" or (answers == "all" and not (guarantee["certificate"] or {}).get("holds")):
-        return "tested" if run.get("queries") else UNTESTED[0] if run.get("sequences") else UNTESTED[1]
+        return tested_word(run.get("queries"), run.get("sequences"))
     return answers
 
 
-UNTESTED = "not asked", "not tested"  # what was run had no question, and nothing was run
+UNTESTED = NOT_ASKED, NOT_TESTED = "not asked", "not tested"  # what was run had no question; nothing was run
+
+
+def tested_word(queries: int | None, sequences: int | None) -> str:
+    """What is said of right answers that are not proved, by how many were asked, in how many sequences."""
+    if queries:
+        return "tested"
+    return NOT_ASKED if sequences else NOT_TESTED
 
 
 @dataclass(frozen=True)

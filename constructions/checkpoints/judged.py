@@ -4,11 +4,11 @@ more than the rate allows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from compiler.artifact.records import UNTESTED
+from compiler.artifact.records import tested_word
 from compiler.digits import at_most
 from verify.check import Verification
 from verify.rare_swaps import LEAST_ROWS
@@ -61,14 +61,7 @@ def right_of(construction: CircuitFamily, proof: Proof, *forms: Mapping[str, Ver
         return f"{wrong.correct:,} of {wrong.queries:,}"
     if proof[0] is not None and proof[0].get("holds") and not construction.unstated_answers():
         return promised
-    return tested(found)
-
-
-def tested(found: Sequence[Verification]) -> str:
-    """What is said of right answers that were asked and not proved."""
-    if any(total.queries for total in found):
-        return "tested"
-    return UNTESTED[0] if any(total.sequences for total in found) else UNTESTED[1]
+    return tested_word(sum(total.queries for total in found), sum(total.sequences for total in found))
 
 
 def promised_rate(built: Built) -> float:
