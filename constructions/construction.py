@@ -109,6 +109,10 @@ class CircuitFamily(ABC):
         """What any exact model needs, or any of its kind, beside what a built one has (`verify.obstructions`)."""
         return []
 
+    def nearest(self) -> str:
+        """The statement that this very circuit builds, or is built after: of those of its family, if there are more."""
+        return self.theorem
+
     def beyond(self) -> str:
         """What of this very circuit its statement does not have, in a few words; "" where it has all of it."""
         return MIXERS[self.target] if self.mixers and self.target not in self.mixers else ""
@@ -121,8 +125,8 @@ class CircuitFamily(ABC):
         """What this very circuit is: the statement that it builds, or the one after which it goes beyond the paper."""
         if self.target == "fnn+ssm":
             return self.on_network or f"{after(self.theorem)}, with sizes of ours"
-        other, beyond = self.otherwise(), self.beyond()
-        built = f"{after(self.theorem)}, {other}" if other else self.theorem
+        nearest, other, beyond = self.nearest(), self.otherwise(), self.beyond()
+        built = f"{after(nearest)}, {other}" if other else nearest
         return beyond_the_paper(built, beyond) if beyond else built
 
     def former_statements(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.targets.target import KERNEL_COLUMNS
 from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, parameter
-from constructions.papers import MIXERS, SELECTIVITY, after, beyond_the_paper
+from constructions.papers import MIXERS, SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -267,19 +267,18 @@ class MQAR(WithMemory, Construction):
             return {"d_model": kappa + p + 2, "d_inner": kappa * p + kappa + 2, "d_state": 1, "layers": 1}
         return {}
 
-    def statement(self) -> str:
-        """The theorem of its mixer where its circuit is the theorem's, and else the one that it is built after."""
+    def nearest(self) -> str:
+        """The theorem of its mixer, or of key codes."""
         number = 3 if self.guarantee == "random" else {"mamba2": 3, "s4d": 4}.get(self.arch, 2)
-        theorem = f"{SELECTIVITY}, Theorem {number}"
-        if beyond := self.beyond():
-            return beyond_the_paper(theorem, beyond)
-        if self.printed or (self.arch, self.guarantee) == ("s4d", "all"):
-            return theorem
+        return f"{SELECTIVITY}, Theorem {number}"
+
+    def otherwise(self) -> str:
+        """Where its circuit is not that of its theorem, and nothing in it goes beyond the paper."""
+        if self.beyond() or self.printed or (self.arch, self.guarantee) == ("s4d", "all"):
+            return ""
         if self.guarantee == "random":
-            return f"{after(theorem)}, with key codes of another length"
-        if self.arch == "mamba2":
-            return f"{after(theorem)}, step 1 of its proof"
-        return f"{after(theorem)}, with keys and queries on channels of their own"
+            return "with key codes of another length"
+        return "step 1 of its proof" if self.arch == "mamba2" else "with keys and queries on channels of their own"
 
     def beyond(self) -> str:
         """Another mixer than the theorem's, or another rule for what a key keeps."""
