@@ -15,7 +15,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -82,6 +82,14 @@ class Target:
             ), told
         except Unproved:
             return None, told
+
+    def changes(self, rng: random.Random, count: int) -> Iterator[tuple[Checkpoint, str]]:
+        """So many of `changed` whose files are not refused."""
+        while count:
+            checkpoint, how = self.changed(rng)
+            if checkpoint is not None:
+                count -= 1
+                yield checkpoint, how
 
     def renamed(self, rng: random.Random) -> tuple[Checkpoint, str]:
         """The checkpoint with the names of two letters exchanged, and what of its answers (`right`)."""

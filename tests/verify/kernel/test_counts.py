@@ -130,12 +130,8 @@ def test_a_count_beyond_bfloat16_is_proved(saved, place):
     assert replay(directory, claims).task is not None
     assert ["outgrows"] in claims or place[0] == "mqar-first"
     rng = random.Random(str(place))
-    target, tried = Target(directory, rng, claims), 0
-    while tried < 6:
-        other, how = target.changed(rng)
-        if other is not None:
-            tried += 1
-            assert not accepted(other, claims) and not accepted(other, edited(claims, rng)) and not found(other), how
+    for other, how in Target(directory, rng, claims).changes(rng, 6):
+        assert not accepted(other, claims) and not accepted(other, edited(claims, rng)) and not found(other), how
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place[0] != "mqar-first"])

@@ -86,12 +86,8 @@ def test_weights_that_score_otherwise_are_not_proved(saved, place):
     """By the old claims, by edited ones and by those of a fresh search."""
     directory, claims = saved[place]
     rng = random.Random(str(place))
-    target, tried = Target(directory, rng, claims), 0
-    while tried < 8:
-        other, how = target.changed(rng)
-        if other is not None:
-            tried += 1
-            assert not accepted(other, claims) and not accepted(other, edited(claims, rng)) and not found(other), how
+    for other, how in Target(directory, rng, claims).changes(rng, 8):
+        assert not accepted(other, claims) and not accepted(other, edited(claims, rng)) and not found(other), how
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
