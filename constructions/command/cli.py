@@ -94,9 +94,9 @@ def _common(
 
 @app.command("list")
 def list_constructions(as_json: Json = False) -> None:
-    """The constructions, and the theorem of each."""
+    """The constructions, and what each builds where no option is given."""
     rows = [
-        {"construction": f"{c.group} {name}".strip(), "theorem": c.theorem, "summary": _summary(c)}
+        {"construction": f"{c.group} {name}".strip(), "theorem": c().statement(), "summary": _summary(c)}
         for name, c in CONSTRUCTIONS.items()
     ]
     for paper, family in (

@@ -1,4 +1,4 @@
-"""COPY: a token from an earlier place (paper B, Theorem 2).
+"""COPY: a token from an earlier place (after paper B, Theorem 2).
 
 Statement. A Mamba block of size O(N) gives y_i = v_pos(i), v = Δ ⊙ x, for every i. The proof has e_i and e_pos(i) in
 the input, A = 0, B = e_i and C = e_pos(i): one column of the state for each of N places. It fixes no Δ.

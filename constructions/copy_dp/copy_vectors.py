@@ -76,7 +76,7 @@ class CopyVectors(NumericConstruction):
     def bound_source(self) -> str:
         statement = self.statement().removeprefix(f"{FREE_LUNCH}, ")
         places = ", 2N for the places" if self.arch == "mamba" else ""
-        return f"{statement}, one block of N columns; ours: two channels for a signed number{places}"
+        return f"{statement}, by its proof one block of N columns; ours: two channels for a signed number{places}"
 
     def bound(self) -> dict[str, int]:
         """The inputs and the constant; two channels for each number, and one for each lane of the places on Mamba."""

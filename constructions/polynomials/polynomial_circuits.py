@@ -1,8 +1,8 @@
 """Lemma 3 and Theorem 2 of paper C as circuits of the polynomial S6.
 
-Statement. Four layers of the polynomial S6 with one-hot positional encoding and zero padding on the right compute any
-multivariate polynomial of the input tokens at the last position (Theorem 2); three compute any monomial of one variable
-at a chosen position (after Lemma 3: where it promises its output is lost).
+Statement. Four layers of the polynomial S6 with positional encoding (learnable in the paper, one-hot here) and zero
+padding (on the right here) compute any multivariate polynomial of the input tokens at the last position (Theorem 2);
+three compute any monomial of one variable at a chosen position (after Lemma 3: where it promises its output is lost).
 
 What its words leave unsaid (its formulas are lost): Ā must reach 0, 1 and any real number, so neither the Taylor
 variants nor the true exponential are such models (`constructions/polynomials/polynomial_transition.py` refuses them).

@@ -1,4 +1,4 @@
-"""Absolute time without positional encoding (paper A, Proposition 1).
+"""Absolute time without positional encoding (after paper A, Proposition 1).
 
 Statement. An S6 layer with λ = 0, B = 1 and input 1 has h_t = t. Here the count is read out as
 a token: y_t = t for t ≤ H and "H or later" from H on.

@@ -1,4 +1,4 @@
-"""Induction heads: what followed the last time (paper A, Lemma 3, Appendix C.2).
+"""Induction heads: what followed the last time (after paper A, Lemma 3, Appendix C.2).
 
 Statement. y_t = x_{j+1} for the latest j < t with x_j = x_t, and a blank where x_t is new.
 One Mamba-Δᵀ layer (Δ varies along the state) does it with d = 2V and N = V (Lemma 3). Beyond

@@ -1,4 +1,4 @@
-"""KEEP n-th: remember one token for ever (paper A, Corollary 2; n = 1 is KEEP FIRST).
+"""KEEP n-th: remember one token for ever (after paper A, Corollary 2; n = 1 is KEEP FIRST).
 
 Statement. y_t = x_n for every t ≥ n, by an S6 layer on input with a positional encoding. The paper
 takes the difference of two bases, whose steps are large before n (32a) and before n − 1 (32b), and

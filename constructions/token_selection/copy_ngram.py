@@ -1,4 +1,4 @@
-"""Copying by n-grams: what stood behind the last n tokens before (paper D, Theorem 3.1).
+"""Copying by n-grams: what stood behind the last n tokens before (after paper D, Theorem 3.1).
 
 Statement. `^ x_1 … x_N |` is continued by x_1 … x_N: the last n tokens are looked up, and what followed is written. It
 is wrong exactly where some context has two continuations, which for uniform tokens happens with probability at most

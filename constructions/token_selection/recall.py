@@ -1,4 +1,4 @@
-"""Associative recall: the value that stood behind the key (paper D, Theorem 3.2).
+"""Associative recall: the value that stood behind the key (after paper D, Theorem 3.2).
 
 Statement. k_1 v_1 … k_l v_l q ends with v_i where k_i = q, by a network of the paper's class. As in the paper every
 input is answered. Its sizes are stated there and lost in the text that we read. Ours: sizes written out, scores exact,

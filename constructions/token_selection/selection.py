@@ -1,8 +1,8 @@
-"""Dynamic token selection: the value of the key with the largest score (paper D, Lemma 3.3), exact in integers.
+"""Dynamic token selection: the value of the key with the largest score (after paper D, Lemma 3.3).
 
 Statement, as we restore it (its formulas are lost). Tokens (k_j, v_j), a query q, |k_j| = |q| = 1 and <k_j, q> largest
-at j* by a gap δ: the network gives v_{j*} within ε. Here keys and queries are finitely many, and it gives v_{j*}
-itself.
+at j* by a gap δ: the network gives v_{j*} within ε. Here keys and queries are finitely many, values are integers, and
+it gives v_{j*} itself.
 
 The scores of n keys for m queries take finitely many values s. Which (key, query) pairs meet is a rectifier of what is
 stored and of the query; level s is reached where one of score s meets, and wins where no higher level is reached; its

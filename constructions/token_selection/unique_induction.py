@@ -1,4 +1,4 @@
-"""Induction heads with one match: the token behind the earlier place of the present token (paper D, Theorem D.1).
+"""Induction heads with one match: the token behind the earlier place of the present token (after paper D, Theorem D.1).
 
 Statement, as we read it (its formulas are lost). x_1 … x_N with a unique j < N such that x_j = x_N: the answer is
 x_{j+1}. It is recall with every token a key and a value, so the same two layers do it; `induction-heads` (paper A)

@@ -304,7 +304,7 @@ TRUTHS = (
         "haar-discrete-step",
         Kind.UNSAID,
         SELECTIVITY,
-        "Abstract and contributions; Section 4.1, (8)",
+        "Abstract and contributions, which leave it unsaid; Section 4.1, (8), which says it",
         "“the S6 layer of Mamba can represent projections onto Haar wavelets”, with no condition. Section 4.1 proves "
         "it, with the state <g, x> and g = e^(−λ∫Δ)·B (8), for “a simplified version of S6 where the input-dependence "
         "only affects the state matrix via ∆(x)”.",

@@ -1,4 +1,4 @@
-"""Token selection (paper D): of the letters seen so far, the one whose key fits the present query best.
+"""Token selection (after paper D): of the letters seen so far, the one whose key fits the present query best.
 
 Every letter has a key vector and a query vector; the score of letter i at position t is
 <key_i, query_t>. A bank of latches knows which letters were seen, the last linear map and

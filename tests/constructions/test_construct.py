@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import shutil
 import sys
 from dataclasses import fields
@@ -21,6 +22,7 @@ from compiler.runtime import torch_only_transformers
 from constructions.__main__ import main
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
+from constructions.command.cli import _summary
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity.mqar import MQAR
 from tests.fresh import fresh
@@ -152,6 +154,19 @@ def test_inspect_names_lanes_and_columns(checkpoint: Path, capsys: pytest.Captur
 def test_list(capsys: pytest.CaptureFixture) -> None:
     assert run("list") == 0
     assert "mqar" in capsys.readouterr().out
+
+
+def test_list_says_of_each_what_is_built_without_options(capsys: pytest.CaptureFixture) -> None:
+    assert run("list", "--json") == 0
+    listed = {row["construction"].split()[-1]: row["theorem"] for row in json.loads(capsys.readouterr().out)}
+    assert {name: listed[name] for name in CONSTRUCTIONS} == {n: c().statement() for n, c in CONSTRUCTIONS.items()}
+    assert ", after Corollary 2, with" in listed["keep-nth"] and listed["keep-nth"] != CONSTRUCTIONS["keep-nth"].theorem
+
+
+@pytest.mark.parametrize("name", [name for name, kind in CONSTRUCTIONS.items() if "after " in kind().statement()])
+def test_first_line_does_not_call_it_the_theorem_where_it_is_built_after_one(name: str) -> None:
+    first = _summary(CONSTRUCTIONS[name])
+    assert not re.search(r"(?<!after )paper [A-D](, |'s )(Theorem|Lemma|Corollary|Proposition)", first), first
 
 
 @pytest.mark.parametrize("name", sorted(CONSTRUCTIONS))

@@ -1,6 +1,7 @@
 """Tasks of dynamic token selection: recall behind a key, the one match of induction, the best match by a score.
 
-Written from the statements of paper D (Lemma 3.3, Theorems 3.2 and D.1); they share no code with any circuit.
+Written from the statements of paper D (Lemma 3.3, Theorems 3.2 and D.1) as we read them, for their formulas are lost.
+They share no code with any circuit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dynamic token selection by a soft maximum (Lemma 3.3): a network, a constant filter with a skip, a network.
+"""Dynamic token selection by a soft maximum (after Lemma 3.3): network, constant filter with a skip, network.
 
 Tokens x_j = (z_j, y_j, v_j): key z and query y in [−reach, reach]^d, values |v| ≤ 1; the query is that of the last
 token. The weight of a token is κ(z_j − y) = Π_i exp(−χ(1 − cos(z_j − y)_i)), by Lemma F.6 the sum over features f of

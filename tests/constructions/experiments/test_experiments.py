@@ -142,6 +142,15 @@ def test_key_codes_that_are_too_short_are_refused_in_a_row():
     assert coded(8, 512, 17, "").built.key_length == 16
 
 
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("figure-")])
+def test_no_number_of_a_figure_is_told_as_the_paper_s(name: str) -> None:
+    """Our text of paper A lacks its figures: in every form, a number beside them says that we expect it."""
+    told = {entry.paper for entry in EXPERIMENTS[name].entries() if entry.paper}
+    assert all(paper.startswith("expected ") for paper in told if "1.00" in paper or "Δᵀ" in paper), told
+    kept = json.loads((DOCS / "experiments.json").read_text("utf-8"))[name]
+    assert {row["paper"] for row in kept if row.get("paper")} == told, "the page has other numbers than the code"
+
+
 @pytest.mark.parametrize(
     "control",
     [
