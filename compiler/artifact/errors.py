@@ -1,5 +1,8 @@
 """The exceptions of this package, and what those of libraries say."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from compiler.language.markdown import one_line
 
 
@@ -16,6 +19,17 @@ class ScoreError(CheckpointError):
     """A checkpoint whose model was run and scores no numbers, so that no token can be chosen."""
 
     exit_code = 1
+
+
+@contextmanager
+def of_damage() -> Iterator[None]:
+    """A CheckpointError of the body is about a file that stands there, and ends a command as a failed verification."""
+    try:
+        yield
+    except CheckpointError as reason:
+        if reason.exit_code is None:
+            reason.exit_code = 1
+        raise
 
 
 def first_line(reason: Exception) -> str:

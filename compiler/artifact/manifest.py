@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.consistent import check_consistent
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, of_damage
 from compiler.artifact.files import ANSWERS, CIRCUIT, GRAPH, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, check_size, read_json, shown
 from compiler.artifact.place import recover
@@ -46,12 +46,18 @@ def _sealed_names(over_numbers: bool, answers: bool, graph: bool) -> tuple[str, 
 def manifest_content(directory: str | Path) -> dict[str, Any]:
     """The content of a checkpoint's construction.json as JSON, after the checks of `read_manifest`."""
     path = _checkpoint_directory(directory) / MANIFEST
-    content = read_json(path)
-    if isinstance(content, dict) and content.get("format") == DISGUISED:
+    if is_disguised(path.parent):
         raise CheckpointError(
             f"{directory} is disguised: nothing says what its weights hold. "
             f"`construct undisguise {directory} --key FILE --out OUT` writes the plain checkpoint."
         )
+    with of_damage():
+        return _checked(path)
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """The content of a manifest that stands there; CheckpointError where it is not the one that was written."""
+    content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
     version = content.get("format_version")
@@ -75,17 +81,16 @@ def is_disguised(directory: Path) -> bool:
     return isinstance(content, dict) and content.get("format") == DISGUISED
 
 
-def why_not_disguised(directory: Path) -> str:
-    """Why no disguised checkpoint stands there, in one sentence: a manifest that is no longer one is told of itself."""
+def manifest_damage(directory: Path) -> str:
+    """Why the manifest that stands there is none of any kind, in one sentence; "" where it is one, or none stands."""
     path = directory / MANIFEST
-    if path.exists():
-        try:
-            content = read_json(path)
-        except (CheckpointError, OSError) as reason:
-            return str(reason)
-        if not isinstance(content, dict) or "format" not in content:
-            return f"{path} is no manifest: it has no format."
-    return f"{directory} is no disguised checkpoint; leave the key out."
+    if not path.exists():
+        return ""
+    try:
+        content = read_json(path)
+    except (CheckpointError, OSError) as reason:
+        return str(reason)
+    return "" if isinstance(content, dict) and "format" in content else f"{path} is no manifest: it has no format."
 
 
 def _check_language(content: dict[str, Any], path: Path) -> None:
@@ -116,22 +121,27 @@ def check_files(directory: str | Path, manifest: Manifest, opens: bool = True) -
 
     opens: whether the header of the weights is read first, which imports torch; for who only looks, it is not.
     """
-    for name in _sealed_names(manifest.promise.over_numbers, manifest.answers is not None, GRAPH in manifest.files):
-        path, expected = Path(directory) / name, manifest.files.get(name)
-        if expected is None:
-            raise CheckpointError(f"{MANIFEST} has no hash of {name}.")
-        check_plain(path)
-        if name != WEIGHTS:
-            check_size(path)
-        size = path.stat().st_size  # compared first, for a hash takes as long as the file is
-        if size != expected.bytes:
-            raise CheckpointError(f"{path} is damaged: bytes is {size}, expected {shown(expected.bytes, 80)}.")
-        if opens and name == WEIGHTS:
-            from compiler.artifact.weights_file import read_metadata  # which imports torch
+    with of_damage():
+        for name in _sealed_names(manifest.promise.over_numbers, manifest.answers is not None, GRAPH in manifest.files):
+            _check_file(Path(directory) / name, manifest.files.get(name), opens)
 
-            read_metadata(path)  # before it is hashed: a header that tells of less than the file holds is refused
-        if (found := file_hash(path)) != expected.sha256:
-            raise CheckpointError(f"{path} is damaged: sha256 is {found}, expected {shown(expected.sha256, 80)}.")
+
+def _check_file(path: Path, expected: Fingerprint | None, opens: bool) -> None:
+    """One file of `check_files`."""
+    if expected is None:
+        raise CheckpointError(f"{MANIFEST} has no hash of {path.name}.")
+    check_plain(path)
+    if path.name != WEIGHTS:
+        check_size(path)
+    size = path.stat().st_size  # compared first, for a hash takes as long as the file is
+    if size != expected.bytes:
+        raise CheckpointError(f"{path} is damaged: bytes is {size}, expected {shown(expected.bytes, 80)}.")
+    if opens and path.name == WEIGHTS:
+        from compiler.artifact.weights_file import read_metadata  # which imports torch
+
+        read_metadata(path)  # before it is hashed: a header that tells of less than the file holds is refused
+    if (found := file_hash(path)) != expected.sha256:
+        raise CheckpointError(f"{path} is damaged: sha256 is {found}, expected {shown(expected.sha256, 80)}.")
 
 
 def file_hash(path: Path) -> str:

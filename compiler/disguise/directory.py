@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import torch
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, of_damage
 from compiler.artifact.files import ANSWERS, CARD, CIRCUIT, CONFIG, GENERATION, GRAPH, MANIFEST, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, read_json, shown
 from compiler.artifact.manifest import (
@@ -24,9 +24,9 @@ from compiler.artifact.manifest import (
     check_files,
     file_hash,
     is_disguised,
+    manifest_damage,
     read_manifest,
     text_hash,
-    why_not_disguised,
 )
 from compiler.artifact.others import keep_others, own_files
 from compiler.artifact.place import check_place, recover, staging
@@ -56,8 +56,11 @@ def check_disguised(directory: Path) -> None:
     """DisguiseError where there is no disguised checkpoint that a key could be of."""
     if not directory.exists():
         raise DisguiseError(f"{directory} does not exist.")
+    with of_damage():
+        if damage := manifest_damage(directory):
+            raise DisguiseError(damage)
     if not is_disguised(directory):
-        raise DisguiseError(why_not_disguised(directory))
+        raise DisguiseError(f"{directory} is no disguised checkpoint; leave the key out.")
 
 
 def check_out(out: Path, overwrite: bool) -> None:
@@ -176,9 +179,17 @@ def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
     """The manifest, as one without names, and the weights; DisguiseError where the directory is no disguised checkpoint
     (a plain one is none), and where a file is missing or was changed.
     """
-    content = read_json(directory / MANIFEST)
-    if not isinstance(content, dict) or content.get("format") != DISGUISED:
+    with of_damage():
+        if damage := manifest_damage(directory):
+            raise DisguiseError(damage)
+    if not is_disguised(directory):
         raise DisguiseError(f"{directory} is no disguised checkpoint; `construct disguise` makes one of a plain one.")
+    with of_damage():
+        return _checked(directory, read_json(directory / MANIFEST))
+
+
+def _checked(directory: Path, content: dict[str, Any]) -> tuple[Manifest, Tensors]:
+    """`read_disguised`, of a manifest that says it is one."""
     claimed = content.pop("sha256", None)
     if claimed != text_hash(canonical_json(content)):
         raise DisguiseError(f"{directory / MANIFEST} was altered: its own hash does not fit it.")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
+from compiler.language.operations import Linear, Numbers, Relu
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 
@@ -80,7 +82,24 @@ def describe(stream: Stream, number: int) -> str:
         if stream.operation.core:
             kept.append(_IN_WORDS.get(stream.operation.symbol, stream.operation.symbol))
         stream, number = stream.inputs[carried[0]], carried[1]
-    return "".join(f"{symbol} of " for symbol in kept) + _plain(stream, number)
+    return "".join(f"{symbol} of " for symbol in kept) + (_part(stream, number) or _plain(stream, number))
+
+
+def _part(stream: Stream, number: int) -> str:
+    """Such as relu(-x), where the compiler takes a number of the input apart by its sign; "" elsewhere."""
+    if type(stream.operation) is not Relu:  # a half is only near it
+        return ""
+    source, at, factor = stream.inputs[0], number, Fraction(1)
+    while isinstance(source.operation, Linear):
+        rows = [(s, m[[at]].tocoo()) for s, m in zip(source.inputs, source.operation.matrices, strict=True)]
+        read = [(s, int(j), x) for s, row in rows for j, x in zip(row.col, row.data, strict=True) if x]
+        if len(read) != 1:
+            return ""
+        source, at, weight = read[0]
+        factor *= Fraction(float(weight))
+    if abs(factor) != 1 or not isinstance(source.operation, Numbers):
+        return ""
+    return f"relu({'-' if factor < 0 else ''}{_plain(source, at)})"
 
 
 def _plain(stream: Stream, number: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import OF_ANSWERS, differences
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, of_damage
 from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
@@ -46,6 +46,8 @@ BYTES_A_LETTER = 8  # of weights, at least: a letter has a row of the embedding 
 
 class DamagedWeights(CheckpointError):
     """The weights are not those that the manifest is of, and too few to build it by."""
+
+    exit_code = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,8 @@ def rebuild(directory: str | Path) -> Built:
     """
     directory, manifest = Path(directory), read_manifest(directory)
     try:
-        return rebuilt(directory, manifest, MANIFEST)
+        with of_damage():
+            return rebuilt(directory, manifest, MANIFEST)
     except CheckpointError as reason:
         held, saved = file_bytes(directory / WEIGHTS), manifest.files.get(WEIGHTS)
         if saved is None or held == saved.bytes:
@@ -296,7 +299,8 @@ def same(directory: Path, prove: bool = False) -> tuple[Built, Proof]:
     proof = proof_of(built) if prove else recorded
     if differing := compare(directory, built, proof if _asked(directory) else NOT_ASKED):
         first = _complaint(differing[0]).rstrip(".")
-        raise CheckpointError(f"{first}. construct verify {directory} lists the differences.")
+        with of_damage():
+            raise CheckpointError(f"{first}. construct verify {directory} lists the differences.")
     return built, proof
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, of_damage
 from compiler.artifact.files import MANIFEST
 
 
@@ -17,10 +17,9 @@ def of_files(directory: Path) -> Iterator[None]:
     """
     try:
         yield
-    except CheckpointError as reason:
+    except CheckpointError:
         from compiler.export.directory import RECORD  # brings torch, which `--help` does not need
 
         stands = any((directory / name).exists() for name in (MANIFEST, RECORD))
-        if stands and reason.exit_code is None:
-            reason.exit_code = 1
-        raise
+        with of_damage() if stands else nullcontext():
+            raise

@@ -186,7 +186,7 @@ def _circuit(what: str, target: str = "mamba") -> Circuit:
 def _part(what: str, target: str, dtype: str) -> Compiled:
     from constructions.command.show import compiled_of
 
-    return compiled_of(what, target, dtype, over_tokens=True)
+    return compiled_of(what, target, dtype, compared=True, over_tokens=True)
 
 
 def _told_of(part: Compiled) -> dict[str, str]:

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from compiler.artifact.generate import transformers_model
-from compiler.artifact.manifest import MANIFEST, is_disguised, why_not_disguised
+from compiler.artifact.manifest import MANIFEST, is_disguised
 from compiler.disguise.basis import channels_used, lane_basis
+from compiler.disguise.directory import check_disguised, read_disguised
 from compiler.disguise.key import Key
 from compiler.disguise.spaces import SPACES
 from compiler.targets import family_of
@@ -31,15 +32,14 @@ def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Proble
     """The problem of a directory; ValueError for a disguised one without its key, whose truth nobody could know."""
     from constructions.scoring.twins_saved import is_twin
 
-    if key is not None and not is_disguised(directory):
-        raise ValueError(why_not_disguised(directory))
+    if key is not None:
+        check_disguised(directory)
     if is_twin(directory):
         return _of_twin(directory, seed)
     if not is_disguised(directory):
         return _of_weights(directory, same(directory)[0], "plain", None, seed)
     if key is None:
         raise ValueError(f"{directory} is disguised, and only its key says what is where: give it with --key FILE.")
-    from compiler.disguise.directory import read_disguised
     from constructions.checkpoints.disguised import key_differences
 
     manifest, tensors = read_disguised(directory)

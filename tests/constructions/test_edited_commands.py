@@ -225,7 +225,7 @@ def test_one_of_a_kind_is_counted_as_one(tmp_path: Path, capsys) -> None:
 def test_what_differs_is_one_sentence_with_one_full_stop(copied: Path, capsys) -> None:
     (copied / "mqar" / "circuit.json").write_text("{", "utf-8")
     edit(copied / "mqar")
-    assert run("plot", str(copied / "mqar"), "--input", "k0", "--out", str(copied / "p.svg")) == 2
+    assert run("plot", str(copied / "mqar"), "--input", "k0", "--out", str(copied / "p.svg")) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert ".. " not in said and said.endswith("lists the differences.")
 

@@ -174,6 +174,14 @@ def test_a_circuit_of_ones_own_over_numbers_verifies(tmp_path: Path, capsys) -> 
     assert config["model_type"] == "compiled-numbers"
 
 
+def test_a_lane_of_a_number_s_parts_says_which_parts(tmp_path: Path) -> None:
+    """A sum of numbers of both signs is kept as two, one of what is above 0 and one of what is below."""
+    x = compiler.numbers(compiler.Int(-3, 3), "x")
+    compiler.compile(compiler.Circuit("own", x.cumsum(), length=8)).save(tmp_path / "out")
+    lanes = json.loads((tmp_path / "out" / "construction.json").read_text("utf-8"))["meanings"]["lanes"]
+    assert lanes[2:] == ["sum so far of relu(x)", "sum so far of relu(-x)"]
+
+
 @pytest.mark.parametrize(
     "kind",
     [compiler.Real(2, 3), compiler.Real(3, 3), compiler.Real(-3, -1), compiler.Real(0.25, 1, gap=0.5)],

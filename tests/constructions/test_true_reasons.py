@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiler.disguise.directory import check_disguised
+from compiler.disguise.directory import check_disguised, read_disguised
 from compiler.disguise.errors import DisguiseError
 from constructions.scoring.methods.named import Named
 from tests.constructions.test_construct import checkpoint, made, run  # noqa: F401 (fixtures)
@@ -51,6 +51,7 @@ def test_a_line_of_ours_is_not_taken_for_one_of_a_method(tmp_path: Path) -> None
 @pytest.mark.parametrize("content", ["", "{}", "[]"])
 def test_an_emptied_manifest_is_not_taken_for_a_plain_checkpoint(content: str, tmp_path: Path) -> None:
     (tmp_path / "construction.json").write_text(content)
-    with pytest.raises(DisguiseError, match=r"construction\.json") as refused:
-        check_disguised(tmp_path)
-    assert "leave the key out" not in str(refused.value)
+    for read in (check_disguised, read_disguised):
+        with pytest.raises(DisguiseError, match=r"construction\.json") as refused:
+            read(tmp_path)
+        assert "leave the key out" not in str(refused.value) and refused.value.exit_code == 1  # a file is damaged

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
@@ -106,6 +107,17 @@ def test_a_composed_circuit_says_what_it_is_promised_for(tmp_path):
     assert manifest_content(tmp_path / "both")["promise"]["dtype"] == "float16"
     said = " ".join(invoke(*command, "--dtype", "float16").stdout.split())
     assert "promised: for mamba in float16" in said and "note: count" not in said and "note: induction" in said
+
+
+def test_edited_weights_are_not_composed(tmp_path, capsys):
+    for name, circuit in (("one", counter(length=6)), ("two", induction("ab", length=6))):
+        compile(circuit).save(tmp_path / name)
+    weights = load_file(tmp_path / "two" / "model.safetensors")
+    weights["lm_head.weight"][0, 0] += 1
+    save_file(weights, tmp_path / "two" / "model.safetensors", metadata={"format": "pt"})
+    assert run("compose", *(str(tmp_path / name) for name in ("one", "two")), "--out", str(tmp_path / "both")) == 1
+    assert "lm_head.weight differ" in capsys.readouterr().err
+    assert not (tmp_path / "both").exists()
 
 
 def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
