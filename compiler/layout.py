@@ -83,9 +83,13 @@ def numbers(kind: str, size: int, text: Callable[[int], str]) -> Axis:
 
 def taps_axis(count: int) -> Axis:
     """The taps of a convolution, the present position last."""
-    return numbers(
-        "tap", count, lambda i: f"{count - 1 - i} positions back" if i < count - 1 else "the present position"
-    )
+    back = lambda i: f"{count - 1 - i} position{'s' if count - 1 - i > 1 else ''} back"
+    return numbers("tap", count, lambda i: back(i) if i < count - 1 else "the present position")
+
+
+def one_channel() -> Axis:
+    """The axis of what a convolution of each channel by itself reads: that channel alone."""
+    return numbers("input", 1, lambda i: "")
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Layout:
         return Explanation(
             tensor,
             tuple(int(i) for i in index),
-            " × ".join(c.name if a.kind == ROW else f"{a.kind} {c.name}" for a, c in zip(axes, found, strict=True)),
+            " × ".join(_named(a, c) for a, c in zip(axes, found, strict=True)),
             "; ".join(str(c) for c in found if c.meaning),
             author.gadget,
             author.operation,
@@ -140,6 +144,11 @@ class Layout:
 
     def __or__(self, other: Layout) -> Layout:
         return Layout({**self.axes, **other.axes})
+
+
+def _named(axis: Axis, place: Coordinate) -> str:
+    """Such as "lane one" or "tap 0", whose name says its kind."""
+    return place.name if axis.kind == ROW or place.name.startswith(axis.kind) else f"{axis.kind} {place.name}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, first_line
 from compiler.artifact.plain_files import beside, naming
 
 try:
@@ -105,11 +105,14 @@ def _workspace(target: Path) -> Iterator[Path]:
         place, lock = _locked(target)
         yield place
         _flush(target.parent)
-    except BaseException:
+    except BaseException as failed:
         shutil.rmtree(place, ignore_errors=True)
         for parent in new_parents:
             with suppress(OSError):
                 parent.rmdir()  # succeeds for an empty directory only
+        # Of a full disk the library makes no OSError; it is not imported here, for that takes long.
+        if isinstance(failed, Exception) and type(failed).__name__ == "SafetensorError":
+            raise CheckpointError(f"{target} could not be written: {first_line(failed)}.") from failed
         raise
     finally:
         if lock is not None:

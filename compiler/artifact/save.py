@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -96,8 +95,8 @@ def write(
             content = sealed(dict(manifest) | {"card": text_hash(card)}, place)
             parse(Manifest, content, MANIFEST)
             write_text(place / MANIFEST, canonical_json(content))
-    except (OSError, SafetensorError) as reason:
-        why = getattr(reason, "strerror", None) or reason
+    except OSError as reason:
+        why = reason.strerror or reason
         raise CheckpointError(f"{target} could not be written: {why}.") from reason
 
 

@@ -34,7 +34,7 @@ def read_whole(weights: Path) -> tuple[dict[str, str] | None, dict[str, Tensor]]
         _check_once(weights)
         return found
     except (SafetensorError, OSError, MemoryError, ValueError, KeyError) as reason:
-        raise CheckpointError(f"{weights} is not a safetensors file of ours: {_fault(weights)}.") from reason
+        raise CheckpointError(f"{_fault(weights, 'is not a safetensors file of ours')}.") from reason
 
 
 def read_metadata(weights: Path) -> dict[str, str] | None:
@@ -46,7 +46,7 @@ def read_metadata(weights: Path) -> dict[str, str] | None:
         _check_once(weights)
         return metadata
     except (SafetensorError, OSError, MemoryError) as reason:
-        raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
+        raise CheckpointError(f"{_fault(weights, 'is not a safetensors file')}.") from reason
 
 
 def read_shapes(weights: Path) -> dict[str, tuple[int, ...]]:
@@ -62,7 +62,7 @@ def read_shapes(weights: Path) -> dict[str, tuple[int, ...]]:
                 shapes[name] = tuple(part.get_shape())
         _check_once(weights)
     except (SafetensorError, OSError, MemoryError) as reason:
-        raise CheckpointError(f"{weights} is not a safetensors file: {_fault(weights)}.") from reason
+        raise CheckpointError(f"{_fault(weights, 'is not a safetensors file')}.") from reason
     return shapes
 
 
@@ -78,8 +78,16 @@ def _check_once(weights: Path) -> None:
         ) from reason
 
 
-def _fault(weights: Path) -> str:
-    """Why a file cannot be read: the library quotes the file, at any length."""
+def _fault(weights: Path, what: str) -> str:
+    """Which file cannot be read or is not what it should be, and why: the library quotes the file, at any length."""
+    try:
+        return f"{weights} {what}: {_in_header(weights)}"
+    except OSError as reason:
+        return f"{weights} cannot be read: {(reason.strerror or 'for no reason that is told').lower()}"
+
+
+def _in_header(weights: Path) -> str:
+    """What is wrong with a file of which the library says that something is."""
     size = file_bytes(weights)
     try:
         with weights.open("rb") as file:
@@ -89,8 +97,6 @@ def _fault(weights: Path) -> str:
             if length > _LONGEST_HEADER:
                 return f"its header has {length} bytes, and {_LONGEST_HEADER} are possible"
             header = json.loads(file.read(length))
-    except OSError as reason:
-        return reason.strerror or "it cannot be read"
     except (ValueError, RecursionError, MemoryError):
         return "its header is not JSON"
     if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):

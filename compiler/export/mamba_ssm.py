@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.save import write_text
 from compiler.exactness.levels import NORM_EPSILON
@@ -38,7 +39,7 @@ def write(package: Package, path: Path, overwrite: bool) -> None:
 
     def fill(place: Path) -> None:
         write_text(place / CONFIG, canonical_json(own_config(config)))
-        torch.save(tensors, place / WEIGHTS)
+        write_pickled(tensors, place / WEIGHTS)
         for name, text in tokenizer_texts(package).items():
             write_text(place / name, text)
 
@@ -71,6 +72,14 @@ def own_config(config: Mapping[str, Any]) -> dict[str, Any]:
         "pad_vocab_size_multiple": 1,
         "tie_embeddings": config["tie_word_embeddings"],
     }
+
+
+def write_pickled(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    """A file of `torch.save`; CheckpointError where it cannot be written, of which torch makes a RuntimeError."""
+    try:
+        torch.save(dict(tensors), path)
+    except RuntimeError as reason:
+        raise CheckpointError(f"{path.name} could not be written whole; is the disk full?") from reason
 
 
 def own_name(name: str) -> str:

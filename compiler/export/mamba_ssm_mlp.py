@@ -27,7 +27,7 @@ from compiler.errors import CompileError
 from compiler.export.checkpoint import Package
 from compiler.export.common import tokenizer_texts
 from compiler.export.directory import write_directory
-from compiler.export.mamba_ssm import CONFIG, WEIGHTS, own_config, own_name, use
+from compiler.export.mamba_ssm import CONFIG, WEIGHTS, own_config, own_name, use, write_pickled
 from compiler.export.record import card, need_float32, need_mamba, need_tokens, record
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.feed_forward import FeedForward, feed_forward_of
@@ -58,7 +58,7 @@ def write(package: Package, path: Path, overwrite: bool) -> None:
     content, texts = contents(package, model)
 
     def fill(place: Path) -> None:
-        torch.save(model.tensors, place / WEIGHTS)
+        write_pickled(model.tensors, place / WEIGHTS)
         for name, text in texts.items():
             write_text(place / name, text)
 

@@ -11,7 +11,7 @@ import torch
 
 from compiler.artifact.config import kernel_limits, kernel_warnings
 from compiler.compiled import Compiled
-from compiler.graft.arguments import check_token_map, source_of
+from compiler.graft.arguments import check_token_map, ids_of, source_of
 from compiler.graft.bound import proved
 from compiler.graft.direct_sum import config_of, plan, tensors_of
 from compiler.graft.errors import GraftError
@@ -104,7 +104,8 @@ def graft(
     planned.family.complete(wide, model)
     wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
-    report = _report(planned, model, ids, circuit, mapped) | {"warnings": _warnings(planned, wide)}
+    warnings = [*_warnings(planned, wide), *_endless(wide.generation_config, circuit.end, mapped)]
+    report = _report(planned, model, ids, circuit, mapped) | {"warnings": warnings}
     report["host_promise"] = proved(planned, model, tensors)
     return Grafted(wide, ids, planned.compiled, report)
 
@@ -128,6 +129,14 @@ def _generation(host: Any, end: str | None, ids: Mapping[str, int], mapped: Mapp
         known = settings.eos_token_id
         settings.eos_token_id = [*(known if isinstance(known, list) else [known] * (known is not None)), ids[end]]
     return settings
+
+
+def _endless(settings: Any, end: str | None, mapped: Mapping[str, int]) -> list[str]:
+    """That the circuit's end ends no generation, where it is a token of the host that ends none there."""
+    if end is None or end not in mapped or mapped[end] in ids_of(settings.eos_token_id or ()):
+        return []
+    told = f"the circuit's end {end!r} is token {mapped[end]} of the host, whose texts it does not end"
+    return [f"{told}, so generate() goes on behind it; pass eos_token_id = {mapped[end]} to end there"]
 
 
 def _checked(tokens: Mapping[str, int], circuit: Circuit, vocab: int) -> dict[str, int]:

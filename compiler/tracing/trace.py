@@ -219,7 +219,9 @@ class Trace:
 
     def _position(self, position: int) -> int:
         if not -len(self) <= position < len(self):
-            raise IndexError(f"position is {position}, and the input has {len(self)}, counted from 0")
+            raise IndexError(
+                f"position is {position}, and the input has {len(self)}, counted from 0 or, below 0, from its end"
+            )
         return position % len(self)
 
     # Compared with the circuit ------------------------------------------------------------------------

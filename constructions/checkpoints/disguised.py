@@ -16,9 +16,8 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.load import load
-from compiler.artifact.manifest import file_hash, manifest_content
+from compiler.artifact.manifest import FORMAT_VERSION, file_hash, manifest_content
 from compiler.artifact.save import checkpoint_texts
-from compiler.artifact.weights_file import read_tensors
 from compiler.disguise.directory import (
     KEPT,
     TEXTS,
@@ -38,10 +37,11 @@ from compiler.disguise.noise import noise
 from compiler.disguise.steps import Tensors, applied
 from compiler.targets.family import HEAD
 from constructions.checkpoints import artifact
+from constructions.checkpoints.artifact import claims, report
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.guarantee import promise_of, proof_of, verdict_of
 from constructions.checkpoints.noisy import batches_of, lead_with_noise, measured_noise, noise_anew, with_tensors
-from constructions.checkpoints.saved import Finding, rebuild, rebuilt, recorded
+from constructions.checkpoints.saved import Finding, rebuilt, recorded, same
 from verify.checker.check import Verdict, check
 
 ATTEMPTS = {1: ((),), 2: ((), (COLUMNS,), (LANES,)), 3: ((), (COLUMNS,), (LANES,), (COLUMNS, LANES))}
@@ -78,17 +78,13 @@ def disguise_checkpoint(
     """Write the checkpoint in another basis to `out`, and return its key. epsilon: noise on every weight behind that;
     where: "head" for noise on the head's weights only. key_file: where the key goes, before the directory.
 
-    DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, of weights that are not what
-    their circuit compiles to, and where nothing that the level adds is proved.
+    DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, and where nothing that the
+    level adds is proved; CheckpointError for a checkpoint that is not what its circuit compiles to.
     """
     load(directory)
-    built = rebuild(directory)
+    built, _ = same(directory)
     if built.over_numbers or built.model is None:
         raise DisguiseError(f"{directory} is no language model, and only language models can be disguised.")
-    if tensor_differences(WEIGHTS, read_tensors(directory / WEIGHTS), built.model.tensors):
-        raise DisguiseError(
-            f"{directory} is not what its circuit compiles to; `construct verify {directory}` says where."
-        )
     found, proof, left_out = _proved(built, level, seed, certify)
     logits, sequences = _compared(built, found, samples)
     measured = None
@@ -162,7 +158,7 @@ def verify_disguised(
     texts = checkpoint_texts(built.model.config, built.model.tokens, built.compiled.source.end, compiled.circuit)
     complaints = text_differences(directory, texts) + foreign_files(directory, {MANIFEST, WEIGHTS, *TEXTS})
     content = read_json(directory / MANIFEST)
-    complaints += entry_differences(f"{MANIFEST}: promise", content["promise"], compiled.promise)
+    complaints += _entry_differences(content, built)
     if manifest.task is not None and not same_json(manifest.task, built.construction.asks()):
         complaints.append(f"{MANIFEST} states another task than that of {built.construction.title()}")
     if key is not None:
@@ -189,6 +185,17 @@ def verify_disguised(
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
     complaints = [f"the disguised checkpoint: {c}" for c in complaints]
     return Finding(run, stack, complaints, None, results, proof_of(run), noise=said)
+
+
+def _entry_differences(content: Mapping[str, Any], built: Built) -> list[str]:
+    """Where a disguise's manifest says something else than that of its circuit would, but for the task, which is the
+    author's word."""
+    told = claims(report(built, {}, None)) if built.construction.registered else {}
+    whole = Artifact(built.compiled, built.model, told).manifest | {"format_version": FORMAT_VERSION}
+    here, expected = ({n: each[n] for n in KEPT if n in each and n != "task"} for each in (content, whole))
+    if here.get("theorem") in built.construction.former_statements():  # of an earlier version
+        here["theorem"] = expected["theorem"]
+    return entry_differences(MANIFEST, here, expected)
 
 
 @dataclass(frozen=True)

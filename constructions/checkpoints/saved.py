@@ -332,7 +332,16 @@ def _as_run(found: GuaranteeRecord, answers: str, level: str, proof: Proof) -> d
     said: dict[str, str] = {"level": level} if run else {}
     if run or found.proof == proof[1]:  # the second: of an earlier version, which said so of no tests as well
         said["proof"] = proof[1]
-    if answers in UNTESTED:
-        claimed = ("tested", *UNTESTED, "all")  # the last: of an earlier version, of tested answers as well
-        said["answers"] = found.answers if found.answers in claimed else "tested" if run else answers
+    said["answers"] = claimed_answers(found.answers, answers, "tested" if run else answers)
     return said
+
+
+def claimed_answers(found: str | None, answers: str, otherwise: str) -> str | None:
+    """Which answers a record may claim to be right. found: what it claims; answers: what is so without a run.
+
+    Where these are not proved it claims what was run when it was made, which is run again: that something was, or
+    nothing; "all" is that of an earlier version. otherwise: what is expected of one that claims anything else.
+    """
+    if answers not in UNTESTED:
+        return answers
+    return found if found in ("tested", *UNTESTED, "all") else otherwise

@@ -27,7 +27,8 @@ from compiler.runtime import mamba_classes
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import claims, report
 from constructions.checkpoints.built import Built
-from constructions.checkpoints.saved import Finding, rebuilt, recorded, unread
+from constructions.checkpoints.guarantee import NOT_ASKED, Proof, proof_of
+from constructions.checkpoints.saved import Finding, claimed_answers, rebuilt, recorded, unread
 from verify.check import Verification, check
 from verify.samples import Cost, chosen_batches
 
@@ -71,9 +72,10 @@ def verify_export(
     gated = gated_language_model(built.compiled)
     tasks = None if data is None else [recorded(data, built)]
     damage = _damage(directory, record)
+    proof = proof_of(built) if record.answers == "all" else NOT_ASKED  # the record repeats the checkpoint's word
     complaints = [damage] if damage else []
     try:
-        differing = _differences(directory, built, gated, _tensors(directory))
+        differing = _differences(directory, built, gated, _tensors(directory), proof)
         complaints += [f"the export is not what its circuit exports as: {sentence}" for sentence in differing]
         model = _model(classes, directory)
     except CheckpointError as reason:
@@ -140,12 +142,18 @@ def _tensors(directory: Path) -> dict[str, torch.Tensor]:
 
 
 def _differences(
-    directory: Path, built: Built, gated: GatedLanguageModel, tensors: dict[str, torch.Tensor]
+    directory: Path, built: Built, gated: GatedLanguageModel, tensors: dict[str, torch.Tensor], proof: Proof
 ) -> list[str]:
-    """A sentence for each thing in which the files are not what the circuit exports as."""
-    ours = claims(report(built, {}, None)) if built.construction.registered else {}
-    content, texts = contents(Artifact(built.compiled, built.model, ours), gated)
+    """A sentence for each thing in which the files are not what the circuit exports as.
+
+    proof: of its answers, where the record claims that all are right.
+    """
+    ours = claims(report(built, {}, None, None, proof)) if built.construction.registered else {}
     here = {name: value for name, value in read_json(directory / RECORD).items() if name not in OF_ITS_WRITING}
+    if ours:
+        proved = ours["guarantee"]["answers"]
+        ours["guarantee"] |= {"answers": claimed_answers(here.get("answers"), proved, proved)}
+    content, texts = contents(Artifact(built.compiled, built.model, ours), gated)
     expected = {name: value for name, value in content.items() if name not in OF_ITS_WRITING}
     if here.get("theorem") in built.construction.former_statements():  # of an earlier version
         here["theorem"] = expected["theorem"]

@@ -165,7 +165,7 @@ def verify(
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         verified = disguising.verifier_of(directory, key) or verified
-        with of_files(directory):
+        with of_files(directory, exports=True):
             found = verified(directory, "none" if where.asked else mode, samples, runtime == "transformers", form, data)
         kept = None
         if where.asked:

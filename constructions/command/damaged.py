@@ -11,15 +11,25 @@ from compiler.artifact.files import MANIFEST
 
 
 @contextmanager
-def of_files(directory: Path) -> Iterator[None]:
+def of_files(directory: Path, exports: bool = False) -> Iterator[None]:
     """A CheckpointError of the body ends with exit code 1, as a verification that failed: of whatever file it is. Where
-    no checkpoint and no export stands, or where the error has a code of its own, that stays.
+    no checkpoint stands, nor an export that the command takes, or where the error has a code of its own, that stays.
+
+    exports: whether the command takes them.
     """
     try:
         yield
     except CheckpointError:
-        from compiler.export.directory import RECORD  # brings torch, which `--help` does not need
-
-        stands = any((directory / name).exists() for name in (MANIFEST, RECORD))
-        with of_damage() if stands else nullcontext():
+        with of_damage() if _stands(directory, exports) else nullcontext():
             raise
+    except OSError as reason:  # of a file that is there, and that this user may not read
+        if reason.filename is None or not Path(reason.filename).is_relative_to(directory):
+            raise
+        with of_damage():
+            raise CheckpointError(f"{reason.filename} cannot be read: {(reason.strerror or '').lower()}.") from reason
+
+
+def _stands(directory: Path, exports: bool) -> bool:
+    from compiler.export.directory import RECORD  # brings torch, which `--help` does not need
+
+    return (directory / MANIFEST).exists() or (exports and (directory / RECORD).exists())

@@ -101,9 +101,9 @@ def trace(
         list[str] | None,
         typer.Option(
             help=(
-                'set a variable: "NAME@POSITION=VALUE", such as "stack@3=("; may be repeated. VALUE is a letter as it '
-                'stands, or none (absent), true, false, 3, or 0,1; of a letter that is called none: "letter none", and '
-                '"no letter" is absent'
+                'set a variable: "NAME@POSITION=VALUE", such as "stack@3=(" or, at the last, "stack@-1=("; may be '
+                "repeated. VALUE is a letter as it stands, or none (absent), true, false, 3, or 0,1; of a letter that "
+                'is called none: "letter none", and "no letter" is absent'
             )
         ),
     ] = None,

@@ -17,8 +17,11 @@ from matplotlib.figure import Figure
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.place import staging
 from compiler.artifact.plain_files import write_whole
+from compiler.artifact.save import write_tensors
+from compiler.export.mamba_ssm import write_pickled
 from conformance import loader as vectors
 from conformance.cases import cases
 from conformance.junit import junit
@@ -421,6 +424,17 @@ def test_what_a_full_disk_does_not_take_is_named(tmp_path: Path, little_room) ->
         with pytest.raises(OSError, match="large") as full:
             write()
         assert full.value.filename == str(tmp_path / "a.html") and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pickled"])
+def test_weights_that_a_full_disk_does_not_take_are_named(kind: str, tmp_path: Path, little_room) -> None:
+    """Neither library raises an OSError."""
+    tensors = {"x": torch.zeros(4096)}
+    with pytest.raises(CheckpointError, match="could not be written"), staging(tmp_path / "made") as place:
+        if kind == "pickled":
+            write_pickled(tensors, place / "x.bin")
+        write_tensors(tensors, place / "x.safetensors", {})
+    assert not list(tmp_path.iterdir())
 
 
 def _staged(target: Path) -> None:

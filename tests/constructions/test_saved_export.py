@@ -52,6 +52,19 @@ def test_a_circuit_of_ones_own_is_verified_too(tmp_path):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.parametrize("options", [(), ("--no-certify",)], ids=["proved", "tested"])
+def test_what_the_commands_built_verifies_as_an_export(options: tuple[str, ...], tmp_path):
+    """The record repeats what the checkpoint says of its answers; what is said of the export is what was run."""
+    assert run("recall", "--keys", 2, "--samples", 5, *options, "--out", tmp_path / "recall").exit_code == 0
+    assert run("export", tmp_path / "recall", "--format", "mamba-ssm-mlp").exit_code == 0
+    place = tmp_path / "recall-mamba-ssm-mlp"
+    assert json.loads((place / RECORD).read_text())["answers"] == ("tested" if options else "all")
+    done = run("verify", place, "--samples", 5, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)["guarantee"]
+    assert told["answers"] == "tested" and told["certificate"] is None
+
+
 @pytest.fixture
 def copied(exported, tmp_path) -> Path:
     return Path(shutil.copytree(exported, tmp_path / "copy"))
@@ -62,6 +75,13 @@ def sealed_again(directory: Path) -> None:
     record = json.loads((directory / RECORD).read_text())
     record["files"][WEIGHTS] = file_hash(directory / WEIGHTS)
     (directory / RECORD).write_text(json.dumps(record))
+
+
+def test_a_record_that_claims_what_no_checkpoint_says_is_refused(copied):
+    record = json.loads((copied / RECORD).read_text())
+    (copied / RECORD).write_text(json.dumps(record | {"answers": "every one"}))
+    found = run("verify", copied, "--samples", 5)
+    assert found.exit_code == 1 and "another answers: 'every one'" in found.output
 
 
 def test_it_is_verified_from_its_files_alone(exported):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from compiler.ir import printer
 from constructions.command.show import compiled_of, explained
 from constructions.registry import CONSTRUCTIONS
+from constructions.selectivity.mqar import MQAR
 from tests.circuits import CASES
 
 OWN = """
@@ -38,6 +40,15 @@ def test_a_circuit_of_ones_own(tmp_path: Path):
     assert explained(compiled, "backbone.layers.0.mixer.D[0]").startswith(
         "backbone.layers.0.mixer.D[0]: channel how_many"
     )
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2", "s4d"])
+def test_a_weight_of_a_convolution_is_of_one_position(arch: str):
+    """Its second axis is the one channel that it reads, and no tap."""
+    compiled = MQAR(kappa=2, vocab=2, arch=arch, length=8).compiled()
+    for tap, back in enumerate(("3 positions back", "2 positions back", "1 position back", "the present position")):
+        said = explained(compiled, f"backbone.layers.0.mixer.conv1d.weight[0, 0, {tap}]")
+        assert re.findall(r"\d positions? back|the present position", said) == [back] and "tap tap" not in said, said
 
 
 @pytest.mark.parametrize("name", CONSTRUCTIONS)

@@ -421,7 +421,35 @@ def test_another_promise_of_a_disguise_is_found(entry, place, tmp_path, capsys):
     directory = Path(shutil.copytree(place / "mamba-other", tmp_path / "other"))
     retold(directory, lambda content: content["promise"].update(entry))
     assert run("verify", directory, "--samples", 20) == 1
-    assert f"construction.json: promise has another {next(iter(entry))}" in capsys.readouterr().err
+    assert f"construction.json has another promise.{next(iter(entry))}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [("theorem", "Theorem 0"), ("circuit", "copy"), ("format_version", 3), ("arch", "s4d")],
+)
+def test_another_entry_of_a_disguise_is_found_without_its_key(entry, value, place, tmp_path, capsys):
+    """What its circuit would have there: only the level and the steps are known to the key alone."""
+    directory = Path(shutil.copytree(place / "mamba-other", tmp_path / "other"))
+    *path, last = entry.split(".")
+    retold(directory, lambda content: (content[path[0]] if path else content).update({last: value}))
+    try:
+        assert run("verify", directory, "--samples", 20) == 1
+        assert f"construction.json has another {entry}" in capsys.readouterr().err
+    except CheckpointError as reason:  # for another target nothing is built at all
+        assert entry == "arch" and reason.exit_code == 1
+
+
+@pytest.mark.parametrize("entry", ["description", "theorem"])
+def test_a_checkpoint_whose_manifest_says_something_else_is_not_disguised(entry, place, tmp_path, capsys):
+    edited = Path(shutil.copytree(place / "mamba", tmp_path / "edited"))
+    content = json.loads((edited / "construction.json").read_text("utf-8"))
+    (content["promise"] if entry == "description" else content).update({entry: "Fermat"})
+    content["sha256"] = text_hash(canonical_json({k: v for k, v in content.items() if k != "sha256"}))
+    (edited / "construction.json").write_text(canonical_json(content), "utf-8")
+    with pytest.raises(CheckpointError, match=f"another .*{entry}"):
+        run("disguise", edited, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from compiler.graft import GraftError, direct_sum, graft, save
 from compiler.graft.card import answers_said, graft_card, ties_said
 from compiler.graft.families import falcon_mamba, mamba2
 from compiler.graft.measure import answers, host_difference, mixed_text
+from constructions.copy_dp.copy import Copy
 from tests.flushed import flushed
 from tests.graft.hosts import VOCAB, counter, host, host_text, induction, induction_answers
 
@@ -314,6 +315,16 @@ def test_the_result_is_as_wide_as_the_kernels_ask_or_says_so():
     assert [warning.split()[:3] for warning in aligned.report["warnings"]] == [["On", "a", "GPU"]]
     odd = graft(host("mamba2"), induction(LETTERS), width=160)
     assert "in_proj has 692 rows" in odd.report["warnings"][-1] and odd.report["warnings"][-1] in graft_card(odd.report)
+
+
+def test_an_end_that_is_a_token_of_the_host_and_ends_nothing_is_said():
+    circuit = Copy(n=2, vocab=2).circuit()
+    mapped = graft(host(), circuit, {circuit.end: 8})
+    told = f"the circuit's end {circuit.end!r} is token 8 of the host"
+    assert any(told in warning for warning in mapped.report["warnings"])
+    own = graft(host(), circuit)
+    assert own.ids[circuit.end] in np.atleast_1d(own.model.generation_config.eos_token_id)
+    assert not any("end" in warning for warning in own.report["warnings"])
 
 
 def _fine(unit: float) -> Circuit:

@@ -41,7 +41,8 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
         check_machine(ledger, circuit, machine)
     told = json.dumps(claim, sort_keys=True)
     mark = hashlib.sha256(told.encode()).hexdigest()[:16]
-    return f"{told:.80} (SHA-256 {mark}…): {' '.join((MACHINES[claim['name']].__doc__ or '').split())}"
+    shown = told if len(told) <= 80 else f"{told[:79]}…"
+    return f"{shown} (SHA-256 {mark}…): {' '.join((MACHINES[claim['name']].__doc__ or '').split())}"
 
 
 def read_task(letters: list[str], claim: Any) -> tuple[dict[str, int], list[Machine]]:

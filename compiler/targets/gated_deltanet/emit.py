@@ -11,7 +11,7 @@ from scipy import sparse
 from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF, ON
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.coordinate import Coordinate
-from compiler.layout import Axis, Emission, Layout, axis, taps_axis
+from compiler.layout import Axis, Emission, Layout, axis, one_channel, taps_axis
 from compiler.targets.gated_deltanet.heads import (
     BALLAST,
     LEVEL,
@@ -161,7 +161,7 @@ def _layout(block, size: DeltaSizes, heads, parts, channels, lane_in, lane_out) 
             "b_proj.weight": (replace(head, kind="β of head"), lanes),
             "g_proj.weight": (replace(channel, kind="gate of"), lanes),
             "out_proj.weight": (lanes_out, channel),
-            "conv1d.weight": (convolved, taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.weight": (convolved, one_channel(), taps_axis(size.d_conv)),
             "A_log": (head,),
             "dt_bias": (head,),
             "o_norm.weight": (within,),

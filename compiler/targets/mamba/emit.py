@@ -13,7 +13,7 @@ from scipy import sparse
 
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
-from compiler.layout import Emission, Layout, axis, joined, numbers, taps_axis
+from compiler.layout import Emission, Layout, axis, joined, numbers, one_channel, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -140,7 +140,7 @@ def _layout(block: SelectiveBlock, wiring: _Wiring, size: MambaSizes, lane_in, l
     return Layout(
         {
             "in_proj.weight": (joined(x, replace(channel, kind="gate of")), lanes),
-            "conv1d.weight": (x, taps_axis(1), taps),
+            "conv1d.weight": (x, one_channel(), taps),
             "conv1d.bias": (x,),
             "x_proj.weight": (ports, x),
             "dt_proj.weight": (channel, rank),

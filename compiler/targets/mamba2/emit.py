@@ -13,7 +13,7 @@ import numpy as np
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import a_logs
-from compiler.layout import Axis, Emission, Layout, axis, joined, taps_axis
+from compiler.layout import Axis, Emission, Layout, axis, joined, one_channel, taps_axis
 from compiler.targets.sizes import Sizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -119,7 +119,7 @@ def _layout(block: SelectiveBlock, size: Mamba2Sizes, lane_in, lane_out) -> Layo
     return Layout(
         {
             "in_proj.weight": (joined(replace(channel, kind="gate of"), x, b, c, replace(head, kind="Δ of")), lanes),
-            "conv1d.weight": (joined(x, b, c), taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.weight": (joined(x, b, c), one_channel(), taps_axis(size.d_conv)),
             "conv1d.bias": (joined(x, b, c),),
             "dt_bias": (head,),
             "A_log": (head,),

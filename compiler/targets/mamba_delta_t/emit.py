@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.exactness.levels import ERASE_LOG, KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
-from compiler.layout import Emission, Layout, axis, joined, taps_axis
+from compiler.layout import Emission, Layout, axis, joined, one_channel, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -83,7 +83,7 @@ def _layout(block: SelectiveBlock, feature: np.ndarray, size: MambaSizes, lane_i
     return Layout(
         {
             "in_proj.weight": (joined(x, replace(channel, kind="gate of")), lanes),
-            "conv1d.weight": (x, taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.weight": (x, one_channel(), taps_axis(size.d_conv)),
             "conv1d.bias": (x,),
             "dt_proj.weight": (replace(column, kind="Δ of"), x),
             "dt_proj.bias": (column,),

@@ -9,7 +9,7 @@ import numpy as np
 from compiler.exactness.levels import KEEP_LOG, OFF
 from compiler.ir.block import SelectiveBlock
 from compiler.ir.decay import a_logs
-from compiler.layout import Emission, Layout, axis, joined, taps_axis
+from compiler.layout import Emission, Layout, axis, joined, one_channel, taps_axis
 from compiler.targets.sizes import MambaSizes
 from compiler.targets.tensors import exact_tensors, put
 
@@ -58,7 +58,7 @@ def _layout(block: SelectiveBlock, size: MambaSizes, lane_in, lane_out) -> Layou
     return Layout(
         {
             "in_proj.weight": (joined(x, replace(channel, kind="gate of")), lanes),
-            "conv1d.weight": (x, taps_axis(1), taps_axis(size.d_conv)),
+            "conv1d.weight": (x, one_channel(), taps_axis(size.d_conv)),
             "conv1d.bias": (x,),
             "dt_bias": (channel,),
             "A_log": (channel, column),
