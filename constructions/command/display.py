@@ -325,7 +325,8 @@ def show_manifest(manifest: dict, damage: str | None = None) -> None:
     manifest = in_lines(manifest)
     table = Table("part", "name", "what it holds", title="names in the weights")
     meanings = manifest.get("meanings") or {"lanes": [], "blocks": [{}] * len(manifest["blocks"])}
-    _add_names(table, "lanes", manifest["lanes"], meanings["lanes"])
+    bare = len(manifest["lanes"]) > manifest["sizes"]["d_model"]  # a block's results then stand where its inputs stood
+    _add_names(table, "lanes in and out" if bare else "lanes", manifest["lanes"], meanings["lanes"])
     for number, (block, said) in enumerate(zip(manifest["blocks"], meanings["blocks"], strict=True), start=1):
         for part in ("channels", "columns"):
             _add_names(table, f"block {number} {part}", block[part], said.get(part, []))

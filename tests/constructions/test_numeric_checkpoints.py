@@ -174,6 +174,14 @@ def test_a_circuit_of_ones_own_over_numbers_verifies(tmp_path: Path, capsys) -> 
     assert config["model_type"] == "compiled-numbers"
 
 
+def test_lanes_of_a_bare_block_are_told_as_those_in_and_out(tmp_path: Path, capsys) -> None:
+    """Its results stand where its inputs stood, so that it names more lanes than d_model."""
+    x = compiler.numbers(compiler.Int(-3, 3), "x")
+    compiler.compile(compiler.Circuit("own", x.cumsum(), length=8)).save(tmp_path / "out")
+    assert run("inspect", str(tmp_path / "out")) == 0
+    assert "lanes in and out (4)" in capsys.readouterr().out
+
+
 def test_a_lane_of_a_number_s_parts_says_which_parts(tmp_path: Path) -> None:
     """A sum of numbers of both signs is kept as two, one of what is above 0 and one of what is below."""
     x = compiler.numbers(compiler.Int(-3, 3), "x")
