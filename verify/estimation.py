@@ -8,12 +8,12 @@ what is kept has about 2^(T/a⁺) waves, a⁺ = a~_1 (mixed, a~_1 < a~_2) or (Σ
 Theorem 4.5: error 2^−T by a model with parameters ~ 2^(T/a⁺) up to powers of T. Theorem 4.6: T = a⁺/(2a⁺ + 1)·log2 n
 balances 2^(−2T) with 2^(T/a⁺)/n: mean squared error n^(−2a⁺/(2a⁺ + 1)) up to powers of log n.
 
-The text of the paper that we read has lost every formula of these, so all of the above is RECONSTRUCTED from its words,
-and so are Proposition J.2 and Lemma F.1 below; the constants and the log power of 4.6 are not recovered, and `sizes`
-has constant 1. Two conditions are added. The importances must be a gap δ apart, for a soft maximum picks the most
-important token only then (`pick_error`); item (i) of Assumption 4.3, three or four lost formulas, may say so. And a
-filter that isolates a position j has about j states (verify.obstructions): sizes are for important tokens at recent
-places only.
+The text of the paper that we read has lost every formula of the class (Definitions 4.1 and 4.2) and of these, so all of
+the above is RECONSTRUCTED from its words, and so are Proposition J.2 and Lemma F.1 below; the constants and the log
+power of 4.6 are not recovered, and `sizes` has constant 1. Two conditions are added. The importances must be a gap δ
+apart, for a soft maximum picks the most important token only then (`pick_error`); item (i) of Assumption 4.3, three or
+four lost formulas, may say so. And a filter that isolates a position j has about j states (verify.obstructions): sizes
+are for important tokens at recent places only.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from verify.arguments import at_least, one_of
 
 KINDS = ("mixed", "anisotropic")
 RECONSTRUCTED = (
+    "the class: waves ψ_r, parts δ_s, the norm |f|_γ, mixed and anisotropic γ (Definitions 4.1 and 4.2)",
     "the weak norm of Assumption 4.3, and that it is at most 1",
     "a⁺, the error 2^−T and the sizes of Theorem 4.5, with constants 1",
     "T and the exponent of Theorem 4.6, without its powers of log n",

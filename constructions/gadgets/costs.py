@@ -1,10 +1,10 @@
 """Table 1 of paper B with measured numbers: state, parameters and time per token as the answer grows to T tokens.
 
 Four built models: Fibonacci modulo q (2-local: Theorem 4, a state that no T moves); edit distance row by row (columns
-and channels that grow with √T each); and what the proof of Theorem 3 builds, every earlier token within reach by its
-place (linear in T on Mamba-2, which is measured; on Mamba quadratic, truth copy-state), with one column for each, or
-with places in two digits. Beside them Transformers of stated sizes: their key-value cache, and of the smaller one the
-time of a token, from the matrices of its layers to its scores.
+and channels that grow with √T each); and the COPY of Theorem 2 that the proof of Theorem 3 uses, one number for each
+earlier place (linear in T on Mamba-2, which is measured; on Mamba quadratic, truth copy-state), with one column for
+each, or with places in two digits. Beside them Transformers of stated sizes: their key-value cache, and of the smaller
+one the time of a token, from the matrices of its layers to its scores.
 
 The state is counted as d_inner·d_state and the window of the convolution (of Mamba-2 also that of B and C), for every
 block at its least sizes, whether an entry is used or not. Each row says how its sizes were found: "measured" on a
@@ -76,7 +76,7 @@ def rows(
         yield _built("Fibonacci mod 5 (Theorem 4)", length, *fibonacci(length), timed)
     for words in (EditDistance(length=letters) for letters in edit):
         yield _built("edit distance (by rows)", words.longest(), words.circuit(), "mamba", timed)
-    built = [_built("every place (Theorem 3)", length, *places(length), timed, length) for length in by_place]
+    built = [_built("every place (Theorem 2)", length, *places(length), timed, length) for length in by_place]
     yield from built
     for length in digits:
         yield _built("every place, in two digits", length, *places(length), timed)

@@ -1,4 +1,5 @@
-"""Any multivariate polynomial in four layers of the polynomial S6 (paper C, Theorem 2; after Lemma 3 for one monomial).
+"""Any multivariate polynomial in four layers of the polynomial S6 (after paper C, Theorem 2, and Lemma 3 for one
+monomial).
 
 The circuits are in `polynomial_circuits.py`; here they are run: on the generators of sympy's
 polynomial ring Q[x1 … xL], which proves the identity for all inputs, on Python integers and
@@ -106,7 +107,7 @@ class PolynomialModel:
 def build(
     polynomial: Polynomial, form: str = "paper", residual: bool = False, transition: str = "linear"
 ) -> PolynomialModel:
-    """Theorem 2: the polynomial at the last of T positions; CompileError where the transition cannot do it."""
+    """After Theorem 2: the polynomial at the last of T positions; CompileError where the transition cannot do it."""
     padded = padded_length(polynomial, form)
     _check_weights(str(polynomial), padded, expected_widths(polynomial, form))
     circuit = theorem2(polynomial, form, residual)

@@ -1,4 +1,5 @@
-"""Every statement of paper D on every mixer: all small inputs, a thousand tokens, read by transformers, damaged.
+"""Lemma 3.3 and Theorems 3.1, 3.2, D.1 and D.2 of paper D on every mixer: all small inputs, a thousand tokens, read by
+transformers, damaged.
 
 The answers come from the tasks of `verify/tasks`, which share no code with a circuit. On fnn+ssm the network runs in
 exact numbers, whose scores are the circuit's, and as a torch module, whose scores need only be near

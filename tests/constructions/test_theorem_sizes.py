@@ -129,7 +129,7 @@ def test_table_1_grows_as_it_says():
     assert [row["length"] for row in computed] == [1_000, 10_000, 100_000]
     assert all(row["seconds"] is None for row in computed)
     assert grown["Fibonacci mod 5 (Theorem 4)"] == 0
-    assert 0.8 < grown["every place (Theorem 3)"] < 1.1 and 0.5 < grown["edit distance (by rows)"] < 1.1
+    assert 0.8 < grown["every place (Theorem 2)"] < 1.1 and 0.5 < grown["edit distance (by rows)"] < 1.1
     assert all(g == pytest.approx(1) for name, g in grown.items() if "×" in name), "a key-value cache is linear"
 
 
@@ -137,7 +137,7 @@ def test_one_length_has_no_growth():
     """`costs --longest 100` has one chain and no cache, `--longest 1000` one cache of each Transformer."""
     table = list(rows(local=(50,), edit=(), by_place=(8, 16), attention=(1000,), timed=False, digits=()))
     assert [row["length"] for row in table] == [50, 8, 16, 1000, 1000]
-    assert list(growth(table)) == ["every place (Theorem 3)"]
+    assert list(growth(table)) == ["every place (Theorem 2)"]
 
 
 def test_a_program_of_theorem_3_and_one_of_theorem_4_are_measured_beyond_ten_thousand_tokens():

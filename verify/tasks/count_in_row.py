@@ -1,4 +1,4 @@
-"""Count-in-row: how long is the run of ones that ends here? (paper C, Definition 1, Eq 13; causal reading)
+"""Count-in-row: how long is the run of ones that ends here? (paper C, Definition 1, read causally)
 
 Token ids: 0 and 1 are the digits of the input, 2 + n answers n; runs longer than `largest` are answered by it.
 """
