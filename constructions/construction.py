@@ -130,13 +130,17 @@ class CircuitFamily(ABC):
         return beyond_the_paper(built, beyond) if beyond else built
 
     def former_statements(self) -> tuple[str, ...]:
-        """What earlier versions wrote for `statement`: the family's theorem, and that without how it is done here."""
-        beyond = self.beyond()
-        return (self.theorem, beyond_the_paper(self.theorem, beyond)) if beyond else (self.theorem,)
+        """What earlier versions wrote for `statement`: its theorem or the family's, without how it is done here."""
+        beyond, theorems = self.beyond(), (self.theorem, self.nearest())
+        return (*theorems, *(beyond_the_paper(theorem, beyond) for theorem in theorems)) if beyond else theorems
 
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""
         return self.theorem
+
+    def former_bound_sources(self) -> tuple[str, ...]:
+        """What earlier versions wrote for `bound_source` of this very circuit, where they said it otherwise."""
+        return ()
 
     def title(self) -> str:
         """What reports and pictures call it."""

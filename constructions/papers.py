@@ -28,6 +28,7 @@ def whose(bound_source: str | None) -> str:
     return "bound, our constants" if re.search(r"\bours\b", bound_source) else "theorem's bound"
 
 
+OF_RECALL = {"mamba": 2, "mamba2": 3, "s4d": 4}  # the theorem of paper A that recalls on each mixer
 OF_PAPER_B = ("mamba",)  # the mixers that these papers are about
 OF_PAPER_D = ("fnn+ssm",)
 MIXERS = {

@@ -2,8 +2,9 @@
 
 A block of D channels with the filter c1·cos(2πa1·j/P) + c2·sin(2πa2·j/P) is a recurrence of at most 4D states, two for
 each frequency. A real mixer has for each channel d_state numbers and what its convolution holds. The sizes that
-the theorems promise are not legible in the text that we read. Three bounds say that none which is poly-logarithmic in
-words and length is enough, for any weights:
+the theorems promise are not legible in the text that we read. Three bounds, each under a condition of its own, say that
+none which is poly-logarithmic in words and length is enough: O1 of numbers of β bits, O2 of bilinear read-outs, O3 of
+fixed filters.
 
 Information (O1). A model that has taken at most 2^b values when the answer begins copies a uniform string of N words
 with probability at most 2^b·V^−N. So b ≥ N·log2 V + log2(1 − ε), and recall of any key out of n_K takes b ≥ n_K·log2
@@ -28,6 +29,8 @@ than 1/√(2i) to a delay by i has s > i/2 states. It is about fixed filters: wh
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, inf, lgamma, log, log2, sqrt
 
@@ -40,6 +43,7 @@ STATES_OF_A_CHANNEL = 4
 LOST = "not legible in the text that we read"  # what paper D says of D: its formulas are lost
 STATED, OURS = "the paper's bound is ", "the paper's bound, with our constants, is "
 ALONE = "our bound is "  # of what no paper states
+_ABOVE = re.compile(r" \(built above: [^)]*\)")
 LOST_BEFORE = "poly-logarithmic, without constants"  # what earlier versions wrote into checkpoints for it
 BILINEAR, FIXED = "with a bilinear read-out", "with fixed filters"
 ROOM = 1e-9  # below a whole number it is the number itself
@@ -218,7 +222,7 @@ def summary(found: list[Obstruction], channels: int, ours: str = "", whose: str 
     """One sentence: any exact solution needs D ≥ …, one with …; built …; the paper's bound …, or ours.
 
     ours: the sizes of a bound whose constants are ours; "" where the paper's is not legible. whose: OURS, where the
-    order is the paper's, or ALONE.
+    order is the paper's and what is built does not go beyond it, or ALONE.
     """
     needed = least_channels(found)
     more = [f", one {one.given} D ≥ {one.channels}" for one in found if one.given and one.channels > needed]
@@ -226,10 +230,20 @@ def summary(found: list[Obstruction], channels: int, ours: str = "", whose: str 
     return f"any exact solution needs D ≥ {needed}{''.join(more)}; built {channels}; {stated}"
 
 
+def above(most: int, built: Mapping[str, int]) -> str:
+    """Of a size and its bound, what is built that the bound does not hold for; "" where it holds for all of it.
+
+    built: the size by what it is of, such as "in use".
+    """
+    more = [f"{of} {size:,}" for of, size in built.items() if size > most]
+    return f" (built above: {', '.join(more)})" if more else ""
+
+
 def as_before(sentence: str) -> set[str]:
     """The sentence of `summary` as earlier versions wrote it into checkpoints."""
-    orders = sentence.replace(ALONE, OURS)
-    return {orders, orders.replace(OURS, STATED).replace(LOST, LOST_BEFORE)}
+    bare = _ABOVE.sub("", sentence)  # they did not say what is above
+    orders = bare.replace(ALONE, OURS)
+    return {bare, orders, orders.replace(OURS, STATED).replace(LOST, LOST_BEFORE)}
 
 
 def crossing(power: float, constant: float = 1.0, vocab: int = 2, blocks: int = 2, precision: int = 32) -> float:

@@ -313,6 +313,8 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
         told["guarantee"] |= _as_run(manifest.guarantee, told["guarantee"]["answers"], promised_level(built), proof)
         if manifest.bound_source is None:  # of an earlier version
             told.pop("bound_source", None)
+        elif manifest.bound_source in built.construction.former_bound_sources():  # likewise
+            told["bound_source"] = manifest.bound_source
         if manifest.theorem in built.construction.former_statements():  # likewise
             told["theorem"] = manifest.theorem
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none

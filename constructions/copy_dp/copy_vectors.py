@@ -1,4 +1,4 @@
-"""COPY of real vectors in one block (paper B, Theorem 2).
+"""COPY of real vectors in one block (after paper B, Theorem 2).
 
 Statement. For x_1 … x_N ∈ [−M, M]^d a Mamba block of size O(N) gives y_i = v_pos(i), v = Δ ⊙ x, for every i. The proof
 reads x̃_i = [x_i, e_i, e_pos(i)]: A = 0, B = e_i writes v_i into a column of its own, C = e_pos(i) reads one. Ours
@@ -23,7 +23,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.types import Int, OneHot, Real
 from constructions.construction import NumericConstruction, parameter
-from constructions.papers import FREE_LUNCH, OF_PAPER_B
+from constructions.papers import FREE_LUNCH, OF_PAPER_B, beyond_the_paper
 from verify.arguments import at_least, at_most, one_of
 from verify.tasks.copy_vectors import CopyVectorsTask
 from verify.tasks.numbers import AnyNumbers, NumberTask
@@ -73,8 +73,15 @@ class CopyVectors(NumericConstruction):
     def asks_where(self) -> str:
         return "where each place is written once, and pos(i) ≤ i (a place is asked for when it has been written)"
 
+    def otherwise(self) -> str:
+        """The theorem copies v = Δ ⊙ x, and ignores the SiLU that x passes."""
+        places = ", the places on channels too" if self.arch == "mamba" else ""
+        return f"with Δ divided out and a signed number on two channels{places}"
+
     def bound_source(self) -> str:
-        statement = self.statement().removeprefix(f"{FREE_LUNCH}, ")
+        beyond = self.beyond()
+        statement = beyond_the_paper(self.theorem, beyond) if beyond else self.theorem
+        statement = statement.removeprefix(f"{FREE_LUNCH}, ")
         places = ", 2N for the places" if self.arch == "mamba" else ""
         return f"{statement}, by its proof one block of N columns; ours: two channels for a signed number{places}"
 

@@ -80,6 +80,10 @@ class Recurrence(ChainConstruction):
     def longest(self) -> int:
         return 2 + self.table() + 1
 
+    def otherwise(self) -> str:
+        """The end depends on n, which no entry tells."""
+        return "with the last index kept from the prompt"
+
     def bound(self) -> dict[str, int]:
         """Theorem 4 copies from O(m) places: ours are the entries that are read."""
         return {"d_state": self.reach()}

@@ -1,7 +1,8 @@
-"""An m-local dynamic program over the letters of its prompt: an entry for each letter (paper B, Theorem 4).
+"""A local dynamic program over the letters of its prompt: an entry for each letter (after paper B, Theorem 4).
 
-Statement. As in `local`: each entry is a function of the m tokens before it. Letter i of a prompt of L letters stands
-L + 1 tokens before entry i, so a program that reads its letters is m-local for an m above L only, and O(m) is O(L).
+Statement (beyond the papers). Theorem 4 is about programs whose entries are functions of the m output tokens before
+them. Letters are no output tokens, so a program that reads some is m-local for no m. Here an entry is a function of the
+m entries before it and of letters at fixed places around its own.
 
 Circuit. The letters stand in a memory under their places, written once; each letter that an entry needs is one read at
 the entry's index and an offset. The last m entries are the present token and those before it, as in `local`.
@@ -30,9 +31,9 @@ from constructions.papers import FREE_LUNCH, OF_PAPER_B
 
 @dataclass(frozen=True)
 class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
-    """An m-local dynamic program over letters, from a file of one's own."""
+    """A local dynamic program over letters, from a file of one's own."""
 
-    theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 4"
+    theorem: ClassVar[str] = f"{FREE_LUNCH}, after Theorem 4, with letters of the prompt, which m-locality leaves out"
     mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
     a_column_each: ClassVar[str] = "place back to the farthest entry or letter that is read"
 
@@ -62,8 +63,11 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
     def longest(self) -> int:
         return 2 * self.table() + 2
 
+    def bound_source(self) -> str:
+        return f"none stated: ours, a column of the state for each {self.a_column_each}"
+
     def bound(self) -> dict[str, int]:
-        """Theorem 4 copies from O(m) places: ours are those of the entries before, and back to the letters."""
+        """A column for each place back to the farthest entry or letter."""
         back = max((self.table() + 1 - offset for offset in self.given.reads), default=0)
         return {"d_state": max(self.given.reach, back)}
 

@@ -1,4 +1,4 @@
-"""An m-local dynamic program of one's own, as Theorem 4 states it: each entry is a function of the m entries before it.
+"""An m-local dynamic program of one's own, after Theorem 4: each entry is a function of the m entries before it.
 
     from constructions.copy_dp.local_problem import LocalProblem
 

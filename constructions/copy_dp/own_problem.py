@@ -26,6 +26,10 @@ class OwnProblem(Own, FixedTable):
     def problem(self) -> DPProblem:
         return self.given
 
+    def otherwise(self) -> str:
+        """In the proof the token of an entry tells its cell."""
+        return "with cells that are counted, and not in the tokens"
+
 
 @dataclass(frozen=True)
 class OwnLocal(Own, Recurrence):

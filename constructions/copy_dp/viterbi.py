@@ -1,7 +1,8 @@
 """The Viterbi path: the cheapest sequence of hidden states behind a sequence of observations.
 
-Statement. Theorem 3: a cost for each observation and state, T·S entries, each from the S of the row before; then
-the path, each state from the one behind it and a row of the table.
+Statement. After Theorem 3: a cost for each observation and state, T·S entries, each from the S of the row before; then
+the path, each state from the one behind it and a row of the table. The states of the path count as entries too, for the
+theorem's answer is a function of at most N_A entries. Its entries tell their cells, which are counted here.
 
 Conditions of ours. Costs are integers in a declared range (a probability's −log, rounded), for
 numbers are tokens. Paths of one cost must be told apart: the lowest state wins, last state first. The program is not
@@ -73,6 +74,10 @@ class Viterbi(ChainConstruction, WithMemory):
                 raise ValueError(
                     f"{what} = {given!r} must have {states} rows (start has {states} costs) of {width} each"
                 )
+
+    def otherwise(self) -> str:
+        """In the proof the token of an entry tells its cell, and the answer is a function of at most N_A entries."""
+        return "by rows whose marks tell the cell, and with the states of the path as entries"
 
     def _start(self) -> tuple[int, ...]:
         return _rows("start", self.start)[0]

@@ -1,4 +1,4 @@
-"""Edit distance and longest common subsequence: the table of two words, row by row.
+"""Edit distance and longest common subsequence: the table of two words, row by row (after paper B, Theorem 3).
 
 Statement. Theorem 3: a dynamic program that meets Assumption 2 has for every T a solution of size O(T), if the answer
 is no longer than T. Ours counts entries. Written by rows it needs less: entry (r, c) reads its left neighbour (the
@@ -57,6 +57,10 @@ class TwoWords(ChainConstruction, WithMemory):
 
         In row 0 `up` and `diagonal` are 0; in column 0 `left` is 0 and `diagonal` means nothing, nor does `differ`.
         """
+
+    def otherwise(self) -> str:
+        """In the proof every entry tells its cell, and is kept."""
+        return "by rows, of which one is kept and marks tell the cell"
 
     def alphabet(self) -> Alphabet:
         return Alphabet.of(BAR, ROW, END, letter=ascii_lowercase[: self.distinct_letters], number=numbers(self.length))

@@ -29,6 +29,7 @@ _MQAR = (
     "N of Mamba-2 is rounded up; the log of Figure A.3's N = k·log κ is taken to be ln, as in Figure A.2. "
     "Small: κ = 4, V = 16, T = 16."
 )
+_SPLIT = " split N: the key as two digits, in two blocks, where N is below κ; the paper's models have one block."
 _HEADS = (
     "paper: best of 5 seeds, T = 100, three in four in the hard setting; expected: how we think it is drawn, 1.00 of "
     "Δᵀ above d = 2V, nowhere below; unchecked, for the figures are not in the text that we read; ≤ Δᵀ: "
@@ -61,7 +62,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "The stages of MQAR's solutions (Table 3)", selectivity.table_3, "paper: the stages it draws."
     ),
     "figure-a2": Experiment("MQAR, V = 256 and 512 (Figure A.2)", selectivity.figure_a2, _MQAR, "kappa"),
-    "figure-a3": Experiment("MQAR over N (Figure A.3)", selectivity.figure_a3, _MQAR, "kappa"),
+    "figure-a3": Experiment("MQAR over N (Figure A.3)", selectivity.figure_a3, _MQAR + _SPLIT, "kappa"),
     "figure-a4": Experiment("Induction heads over N (Figure A.4)", selectivity.figure_a4, _HEADS, "vocab"),
     "table-a1": _keep("KEEP FIFTH with positions, T = 10, 20 (Table A.1)", _PE, 10, 20),
     "table-a2": _keep("KEEP FIFTH with positions, T = 30, 40, 50 (Table A.2)", _PE, 30, 40, 50),

@@ -240,7 +240,7 @@ def rate_report(breaks: Sequence, values: Sequence, most: int = 0) -> dict:
             f"{instead}."
         )
     return {
-        "theorem": "Corollary 1",
+        "theorem": "after Corollary 1, of the squared error",
         "jumps": function.jumps,
         "most_bases": possible,
         "breaks": [str(b) for b in function.breaks],

@@ -24,7 +24,7 @@ from compiler.language.output import readout_nearest
 from compiler.language.source import Tokens
 from compiler.language.words import count, latch
 from constructions.construction import Construction, WithMemory, parameter
-from constructions.papers import SELECTIVITY
+from constructions.papers import OF_RECALL, SELECTIVITY
 from verify.arguments import at_least, at_most
 from verify.tasks.fuzzy import FuzzyRecall as FuzzyTask
 from verify.tasks.task import Task
@@ -84,6 +84,10 @@ class FuzzyRecall(WithMemory, Construction):
 
     def tasks(self) -> list[Task]:
         return [FuzzyTask(self.keys, self.vocab - 2 - self.keys, self.key_size, self.value_size, self.length)]
+
+    def nearest(self) -> str:
+        """The theorem of recall on its mixer."""
+        return f"MAD suite; {SELECTIVITY}, after Theorem {OF_RECALL[self.arch]}"
 
     def bound_source(self) -> str:
         return "none stated: the theorem is of one token for each key and value"

@@ -20,7 +20,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout
 from compiler.language.source import Tokens
 from constructions.construction import Construction, WithMemory, parameter
-from constructions.papers import SELECTIVITY
+from constructions.papers import OF_RECALL, SELECTIVITY
 from verify.arguments import at_least
 from verify.tasks.mad import InContextRecall as RecallTask
 from verify.tasks.task import Task
@@ -79,6 +79,10 @@ class InContextRecall(WithMemory, Construction):
 
     def asks(self) -> dict[str, Any]:
         return {"name": "mqar", "write": "first"}
+
+    def nearest(self) -> str:
+        """The theorem of recall on its mixer."""
+        return f"MAD suite; {SELECTIVITY}, after Theorem {OF_RECALL[self.arch]}"
 
     def bound_source(self) -> str:
         return "none stated: ours, a column for each key"

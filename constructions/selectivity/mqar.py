@@ -32,7 +32,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import Stream
 from compiler.targets.target import KERNEL_COLUMNS
 from constructions.construction import LARGEST_PARAMETER, Construction, WithMemory, parameter
-from constructions.papers import MIXERS, SELECTIVITY
+from constructions.papers import MIXERS, OF_RECALL, SELECTIVITY, after
 from verify.arguments import at_least
 from verify.bounds import (
     SizeBound,
@@ -44,6 +44,15 @@ from verify.bounds import (
 from verify.random_codes import Failure, all_keys, asked_sets, failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
+
+_OF_CODES = (
+    "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: d = m + p + 3 and N = 2m + 1 for key codes of m signs"
+)
+_WITH_ALL_COLUMNS = {  # where the bound of one-hot keys comes from, by the mixer
+    "mamba": "ours, with Theorem 2's N = κ: one-hot keys on channels of their own, d_inner = 2κ + p",
+    "mamba2": "ours, with N = κ as in step 1 of the proof of Theorem 3: one-hot keys on channels of their own, "
+    "d = κ + p + 1 (the paper: κ + V) and d_inner = 2κ + p",
+}
 
 
 @dataclass(frozen=True)
@@ -135,8 +144,14 @@ class MQAR(WithMemory, Construction):
         24 bits of float32); otherwise the memory of the language is used, whose keys and queries stand on channels of
         their own.
         """
-        split = 0 < self.max_d_state < self.kappa
-        return (self.arch, self.write, self.guarantee, self.dtype, split) == ("mamba", "sum", "all", "float32", False)
+        asked = (self.arch, self.write, self.guarantee, self.dtype, self.split)
+        return asked == ("mamba", "sum", "all", "float32", False)
+
+    @property
+    def split(self) -> bool:
+        """Whether there are fewer columns than keys, so that a key is kept as two digits, the second in a block
+        before."""
+        return 0 < self.max_d_state < self.kappa
 
     def columns(self) -> int | None:
         """A column for each key, unless fewer are asked for: Theorem 2's N, and what its certificate reads."""
@@ -269,16 +284,28 @@ class MQAR(WithMemory, Construction):
 
     def nearest(self) -> str:
         """The theorem of its mixer, or of key codes."""
-        number = 3 if self.guarantee == "random" else {"mamba2": 3, "s4d": 4}.get(self.arch, 2)
+        number = 3 if self.guarantee == "random" else OF_RECALL.get(self.arch, 2)
         return f"{SELECTIVITY}, Theorem {number}"
 
     def otherwise(self) -> str:
         """Where its circuit is not that of its theorem, and nothing in it goes beyond the paper."""
-        if self.beyond() or self.printed or (self.arch, self.guarantee) == ("s4d", "all"):
+        if self.beyond() or self.printed:
             return ""
+        if self.arch == "s4d":
+            return "with its κ log V lanes as channels, and not in the embedding"
         if self.guarantee == "random":
             return "with key codes of another length"
+        return "with keys kept as two digits, in two blocks" if self.split else self._in_one_block()
+
+    def _in_one_block(self) -> str:
+        """How one block of one-hot keys that is not Theorem 2's does it."""
         return "step 1 of its proof" if self.arch == "mamba2" else "with keys and queries on channels of their own"
+
+    def former_statements(self) -> tuple[str, ...]:
+        """Earlier versions said of two blocks what is so of one."""
+        former = super().former_statements()
+        split = self.split and not self.beyond() and self.guarantee == "all"
+        return (*former, f"{after(self.nearest())}, {self._in_one_block()}") if split else former
 
     def beyond(self) -> str:
         """Another mixer than the theorem's, or another rule for what a key keeps."""
@@ -297,21 +324,25 @@ class MQAR(WithMemory, Construction):
                 "none stated: ours, a row of the state for each key, N = 4^k ≥ κ, and a column for each lane of a value"
             )
         if self.guarantee == "random":
-            return (
-                "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: d = m + p + 3 and N = 2m + 1 for key "
-                "codes of m signs, on one group of B and C"
-            )
+            return f"{_OF_CODES}{', on one group of B and C' * (self.arch == 'mamba2')}"
         if self.arch == "s4d" and self.write == "sum":
             size = "p + 2" if self.kappa == 1 else "κp + 1"
             return f"Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = {size}, C(p, p/2) ≥ V"
-        if self.write == "sum" and self.arch == "mamba2":
+        if self.write == "sum" and self.split:
             return (
-                "ours, with N = κ as in step 1 of the proof of Theorem 3: one-hot keys on channels of their own, "
-                "d = κ + p + 1 (the paper: κ + V) and d_inner = 2κ + p"
+                "none stated: ours, of one block with a column for each key, where two keep the digits: "
+                "d = κ + p + 1 and d_inner = 2κ + p"
             )
         if self.write == "sum":
-            return "ours, with Theorem 2's N = κ: one-hot keys on channels of their own, d_inner = 2κ + p"
+            return _WITH_ALL_COLUMNS[self.arch]
         return "none stated: ours, write policies go beyond the paper (constructions/selectivity/mqar.py)"
+
+    def former_bound_sources(self) -> tuple[str, ...]:
+        """Earlier versions said of two blocks what is so of one, and of every mixer that it has a group of B and C."""
+        if self.guarantee == "random" and self.arch in ("mamba", "s4d"):
+            return (f"{_OF_CODES}, on one group of B and C",)
+        split = self.split and self.write == "sum" and self.guarantee == "all"
+        return (_WITH_ALL_COLUMNS[self.arch],) if split and self.arch in _WITH_ALL_COLUMNS else ()
 
     def promise(self) -> str:
         return self.guarantee

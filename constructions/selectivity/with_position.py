@@ -102,6 +102,10 @@ class KeepNthPosition(_WithPosition):
         )
         return [AnyNumbers(self.circuit(), MOST_RANDOM), oracle]
 
+    def otherwise(self) -> str:
+        """The corollary takes the difference of two bases, whose steps end at n − 1 and n."""
+        return "by one step and not by two"
+
     def bound_source(self) -> str:
         later = "; Mamba-2 compares in a block before, without ramps of its own" if self.arch == "mamba2" else ""
         return f"none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the position and a constant{later}"

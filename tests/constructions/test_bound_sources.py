@@ -32,6 +32,7 @@ from constructions.polynomials.linear_attention import LinearAttention
 from constructions.polynomials.polynomial_mamba import PolynomialCircuit
 from constructions.registry import families
 from constructions.selectivity.absolute_time import AbsoluteTime
+from constructions.selectivity.haar import Haar
 from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
@@ -69,6 +70,8 @@ OURS = [
     KeepNthPosition(arch="mamba2"),
     AbsoluteTimePosition(),
     PolynomialCircuit(),
+    Haar(levels=2),
+    Haar(levels=2, form="bumps"),
 ]
 
 
@@ -123,6 +126,24 @@ def test_ours_beside_a_stated_order_tell_it_and_not_that_none_is(construction, w
     told = construction.bound_source()
     assert told.startswith(where) and "none stated" not in told
     assert whose(told) == "our bound"
+
+
+def test_groups_are_named_of_the_mixer_that_has_them() -> None:
+    told = {arch: MQAR(guarantee="random", arch=arch).bound_source() for arch in ("mamba", "mamba2", "s4d")}
+    assert [arch for arch, source in told.items() if "group of B and C" in source] == ["mamba2"]
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_running_sums_are_counted_as_they_are_built(levels: int) -> None:
+    """All wavelets share T sums, each in two halves; T + 1 comparisons and a constant are the other channels."""
+    haar = Haar(levels=levels)
+    compiled = haar.compiled()
+    (block,), (size,) = compiled.blocks, bare_sizes(compiled)
+    assert [name for name in block.channels.names if name.startswith("suffix[")] == [
+        f"suffix[{half}]" for half in range(2 * haar.length)
+    ]
+    assert haar.bound()["d_inner"] == size.d_inner == 2 * haar.length + (haar.length + 1) + 1
+    assert "T running sums in two halves, T + 1 comparisons of the position and a constant" in haar.bound_source()
 
 
 def test_what_only_a_proof_states_or_is_lost_is_not_called_unstated():

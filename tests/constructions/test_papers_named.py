@@ -43,7 +43,7 @@ def test_rates_are_told_of_the_square(capsys: pytest.CaptureFixture, monkeypatch
     monkeypatch.setattr("constructions.command.display.console.width", 200)
     assert run("approximation-rate", "--breaks", "1/3", "--values", "0,1") == 0
     shown = capsys.readouterr().out
-    assert "slopes of the squared error" in shown
+    assert "slopes of the squared error" in shown and "after Corollary 1, of the squared error" in shown
     assert "rates of Corollary 1 (it states them of the error itself)" in shown
 
 

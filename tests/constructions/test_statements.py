@@ -21,9 +21,12 @@ from constructions.automata.automaton import table_json
 from constructions.automata.languages import NAMED
 from constructions.construction import CircuitFamily
 from constructions.copy_dp.copy import Copy
+from constructions.copy_dp.local_inputs import OwnLocalOnLetters
 from constructions.papers import FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
 from constructions.registry import families
+from constructions.selectivity.mqar import MQAR
 from tests.artifact.test_numbers import reseal
+from tests.constructions.own_problems import named_on_the_page
 from tests.constructions.test_construct import run
 
 # Of each paper, the statements with sizes that can be read, and the mixers that they are about.
@@ -125,6 +128,11 @@ def test_circuits_that_do_it_in_another_way_are_built_after_their_statement() ->
     assert told["keep-nth", "mamba", ""].endswith("after Corollary 2, with the position of Proposition 1")
     assert "after Lemma 3, with a skip D" in told["induction-heads", "mamba-delta-t", ""]
     assert told["haar", "mamba", "steps"].endswith("after Theorem 1, by running sums (A = 0)")
+    assert told["copy-vectors", "mamba", ""].startswith(f"{FREE_LUNCH}, after Theorem 2, with Δ divided out")
+    assert told["keep-nth-position", "mamba", ""].endswith("after Corollary 2, by one step and not by two")
+    assert told["fibonacci", "mamba", ""].endswith("after Theorem 4, with the last index kept from the prompt")
+    for name in ("edit-distance", "lcs", "viterbi"):
+        assert told[name, "mamba", ""].startswith(f"{FREE_LUNCH}, after Theorem 3, by rows")
     networks = [c.statement() for c in circuits() if c.target == "fnn+ssm"]
     assert networks and all(", after " in statement for statement in networks)
 
@@ -136,6 +144,35 @@ def test_two_digits_are_said_of_copies_whose_state_has_a_column_for_no_place(n: 
     copy = Copy(n=n, vocab=2, max_d_state=most, arch=arch)
     compiled = compile(copy.circuit(), arch, max_d_state=copy.columns())
     assert ("two digits" in copy.statement()) == (max(block.d_state for block in compiled.blocks) < n)
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+@pytest.mark.parametrize(("kappa", "most"), [(8, 0), (8, 8), (8, 7), (8, 4), (4, 1)])
+def test_two_digits_are_said_of_recalls_of_two_blocks(kappa: int, most: int, arch: str) -> None:
+    """Against what is compiled: the theorems are of one block with a column for each key."""
+    recall = MQAR(kappa=kappa, vocab=8, arch=arch, max_d_state=most)
+    blocks = recall.compiled().blocks
+    split = len(blocks) == 2 and max(block.d_state for block in blocks) < kappa
+    assert split == (len(blocks) != 1)
+    assert recall.statement().endswith(", with keys kept as two digits, in two blocks") == split
+    assert ("N = κ" in recall.bound_source() or "step 1" in recall.bound_source()) != split
+
+
+def test_recall_is_built_after_the_theorem_of_its_mixer() -> None:
+    """Unless it is said to go beyond the paper."""
+    found = [
+        (c.target, re.search(rf"{SELECTIVITY}, after (Theorem [234])(?!.* beyond)", c.statement())) for c in circuits()
+    ]
+    named = {(target, match[1]) for target, match in found if match}
+    assert named == {("mamba", "Theorem 2"), ("mamba2", "Theorem 3"), ("s4d", "Theorem 4")}
+
+
+@pytest.mark.parametrize("arch", ["mamba", "mamba2"])
+def test_letters_of_a_prompt_are_no_outputs(arch: str) -> None:
+    """Paper B calls a program m-local where an output depends on the last m outputs alone."""
+    loot = OwnLocalOnLetters(named_on_the_page("LOOT"), arch=arch)
+    assert f"{FREE_LUNCH}, after Theorem 4, with letters of the prompt, " in loot.statement()
+    assert expected_head(loot.bound_source()) == "our bound" and "Theorem" not in loot.bound_source()
 
 
 SAVED = {
@@ -183,6 +220,7 @@ def test_card_inspect_and_report_say_the_same(name: str, saved: Path, tmp_path: 
     assert run("verify", str(saved / name), "--samples", "4") == 0
 
 
+SPLIT = ("--kappa", "4", "--vocab", "2", "--max-d-state", "2")
 FORMER = (
     (("absolute-time", "--horizon", "3"), f"{SELECTIVITY}, Proposition 1"),
     (("copy", "--n", "2", "--vocab", "2"), f"{FREE_LUNCH}, Theorem 2"),
@@ -191,23 +229,64 @@ FORMER = (
         f"{FREE_LUNCH}, after Theorem 2, beyond the paper: Mamba-2",
     ),
     (("haar", "--levels", "1"), f"{SELECTIVITY}, Theorem 1"),
+    (("mqar", *SPLIT), f"{SELECTIVITY}, after Theorem 2, with keys and queries on channels of their own"),
+    (("mqar", *SPLIT, "--arch", "mamba2"), f"{SELECTIVITY}, after Theorem 3, step 1 of its proof"),
+    (("mqar", "--kappa", "2", "--vocab", "2", "--arch", "s4d"), f"{SELECTIVITY}, Theorem 4"),
+    (("copy-vectors", "--n", "2"), f"{FREE_LUNCH}, Theorem 2"),
+    (("dp", "fibonacci", "--length", "2"), f"{FREE_LUNCH}, Theorem 4"),
+    (("dp", "lcs", "--length", "1"), f"{FREE_LUNCH}, Theorem 3"),
 )
+FORMER_NAMES = ["time", "copy", "copy-mamba2", "haar", "digits", "digits-mamba2", "s4d", "vectors", "fibonacci", "lcs"]
 
 
-@pytest.mark.parametrize(("command", "former"), FORMER, ids=["time", "copy", "copy-mamba2", "haar"])
+@pytest.mark.parametrize(("command", "former"), FORMER, ids=FORMER_NAMES)
 def test_a_manifest_that_does_not_say_how_it_is_done_verifies(
     command: tuple[str, ...], former: str, tmp_path: Path
 ) -> None:
-    """As a version wrote it that had `bound_source`, and no "with …" behind a statement; any other word is refused."""
+    """As versions wrote it that had `bound_source`, and less behind a statement; any other word is refused."""
     place = tmp_path / "old"
     assert run(*command, "--samples", "4", "--out", str(place)) == 0
     for theorem, code in ((former, 0), (f"{former}, altogether", 1)):
-        content = json.loads((place / MANIFEST).read_text())
-        assert content["bound_source"] and content["theorem"] != theorem
-        (place / MANIFEST).write_text(json.dumps(content | {"theorem": theorem}))
-        (place / CARD).unlink(missing_ok=True)
-        reseal(place)
-        assert run("verify", str(place), "--samples", "4") == code
+        assert said_otherwise(place, "theorem", theorem) == code
+
+
+def said_otherwise(place: Path, entry: str, words: str) -> int:
+    """What `verify` ends with where a manifest has these words instead."""
+    content = json.loads((place / MANIFEST).read_text())
+    assert content["bound_source"] and content[entry] != words
+    (place / MANIFEST).write_text(json.dumps(content | {entry: words}))
+    (place / CARD).unlink(missing_ok=True)
+    reseal(place)
+    return run("verify", str(place), "--samples", "4")
+
+
+FORMER_SOURCES = (
+    (("mqar", *SPLIT), "ours, with Theorem 2's N = κ: one-hot keys on channels of their own, d_inner = 2κ + p"),
+    (
+        ("mqar", "--kappa", "2", "--vocab", "2", "--guarantee", "random"),
+        "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: d = m + p + 3 and N = 2m + 1 for key codes of m "
+        "signs, on one group of B and C",
+    ),
+    (
+        ("haar", "--levels", "1"),
+        "Theorem 1, three bases for each of T − 1 wavelets; ours: three for the mean, channels for the signed sample "
+        "and the constant",
+    ),
+    (
+        ("haar", "--levels", "1", "--form", "bumps"),
+        "ours, three channels for each sample as with Theorem 1's steps, the signed sample and the constant",
+    ),
+)
+
+
+@pytest.mark.parametrize(("command", "former"), FORMER_SOURCES, ids=["digits", "codes", "steps", "bumps"])
+def test_a_manifest_with_an_earlier_source_of_its_bound_verifies(
+    command: tuple[str, ...], former: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "old"
+    assert run(*command, "--samples", "4", "--out", str(place)) == 0
+    for source, code in ((former, 0), (f"{former}, altogether", 1)):
+        assert said_otherwise(place, "bound_source", source) == code
 
 
 @pytest.mark.parametrize("name", ["ours", "numbers"])
