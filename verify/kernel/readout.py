@@ -50,10 +50,12 @@ def check_leads(head: Array, codes: Array, right: Array, low: int = 1, others: i
         scores = exact.products(head, codes[:, first : first + step])
         if scores.dtype == object and len(head) * len(right) * len(codes) > _MOST >> 10:
             raise Unproved("scores of more than 64 bits, more than the kernel goes through")
-        most, least, own = map(exact.of_floats, (scores.max(axis=1), scores.min(axis=1), scores[v, np.arange(len(v))]))
-        top, bottom = np.maximum(top, most), np.minimum(bottom, least)
-        scores[v, np.arange(len(v))] = least.min()
-        gaps.append(own - exact.of_floats(scores.max(axis=0)))
+        own = scores[v, np.arange(len(v))]
+        if others:
+            most, least = exact.of_floats(scores.max(axis=1)), exact.of_floats(scores.min(axis=1))
+            top, bottom = np.maximum(top, most), np.minimum(bottom, least)
+        scores[v, np.arange(len(v))] = scores.min() if others else own - 1  # of whole numbers any lead is 1
+        gaps.append(exact.of_floats(own) - exact.of_floats(scores.max(axis=0)))
     noise = np.maximum(top[right] - bottom.min(), top.max() - bottom[right])
     lead = exact.multiply(exact.integers([low]), np.concatenate(exact.alike(*gaps)))
     lead = exact.add(lead, -exact.multiply(exact.integers([others]), noise))
