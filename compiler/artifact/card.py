@@ -158,7 +158,7 @@ def promise_sentences(manifest: Mapping[str, Any], letters: Sequence[str], file:
         return (
             f"{said}\n\nAnswers right: {_right(manifest)}.{task} Proof: {_with_letters(guarantee['proof'], letters)}."
         )
-    return f"{said}{_answers(manifest)}"
+    return f"{said}{_answers(manifest, file)}"
 
 
 def _right(manifest: Mapping[str, Any]) -> str:
@@ -179,18 +179,18 @@ def _inputs(manifest: Mapping[str, Any], letters: Sequence[str], file: str) -> s
     return f"the input language of `{file}`: {language_said(promise, letters)}; {called}"
 
 
-def _answers(manifest: Mapping[str, Any]) -> str:
-    """Against what the answers of a circuit of one's own are tested."""
+def _answers(manifest: Mapping[str, Any], file: str) -> str:
+    """Against what the answers of a circuit of one's own are tested: in the checkpoint, for exports have no answers."""
     answers = manifest.get("answers")
     if not answers:
         return ""
     says = f" ({prose(answers['says'].rstrip('.'))})" if answers["says"] else ""
-    proved = " The manifest states the task for `construct prove DIRECTORY`, too." * ("task" in manifest)
+    where, held = ("DIRECTORY", "") if file == MANIFEST else ("CHECKPOINT", " of the checkpoint")
+    proved = f" The manifest{held} states the task for `construct prove {where}`, too." * ("task" in manifest)
     return (
         f"\n\nIts answers are tested against the author's function {code(answers['function'])}{says}: "
         f"{counted(answers['questions'], 'question')} in {counted(answers['sequences'], 'sequence')} "
-        "(`answers.json`), which "
-        f"`construct verify DIRECTORY` asks again.{proved}"
+        f"(`answers.json`{held}), which `construct verify {where}` asks again.{proved}"
     )
 
 

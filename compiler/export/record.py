@@ -77,7 +77,7 @@ def description(package: Package, file: str = "export.json") -> str:
 
     file: where the export states its input language.
     """
-    recorded = "As the checkpoint records it, for `construct verify` and `construct prove` to look at anew:\n\n"
+    recorded = "As the checkpoint records it; `construct verify` and `construct prove` look at the checkpoint anew:\n\n"
     said = promise_sentences(package.manifest, package.model.tokens, file)
     return recorded + said if "sha256" in package.manifest else said
 

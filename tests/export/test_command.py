@@ -10,6 +10,7 @@ from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from constructions.command.exporting import default_path
 from constructions.selectivity.keep_nth import KeepNth
+from tests.constructions.test_stated_tasks import counted
 
 
 @pytest.fixture
@@ -48,6 +49,14 @@ def test_it_writes_beside_the_checkpoint_and_again_when_forced(checkpoint):
 def test_refusals(checkpoint, arguments, reason):
     refused = export(checkpoint, *(a.format(checkpoint=checkpoint) for a in arguments))
     assert refused.exit_code and reason in f"{refused.exception}{refused.output}"
+
+
+def test_the_card_names_no_file_and_no_command_that_an_export_has_not(tmp_path):
+    counted(tmp_path / "own", task=lambda tokens: "0" if tokens[-1] == "b" else None)
+    assert export(tmp_path / "own", "--format", "mamba-ssm").exit_code == 0
+    card = (tmp_path / "own-mamba-ssm" / "README.md").read_text("utf-8")
+    assert "(`answers.json` of the checkpoint), which `construct verify CHECKPOINT` asks again" in card
+    assert "`construct verify DIRECTORY`" not in card and "`construct prove DIRECTORY`" not in card
 
 
 def test_a_damaged_checkpoint_is_not_exported(checkpoint):
