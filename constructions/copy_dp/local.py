@@ -1,4 +1,4 @@
-"""m-local dynamic programs: every entry depends on the last m tokens only (paper B, Theorem 4).
+"""m-local dynamic programs: every entry depends on the last m tokens only (after paper B, Theorem 4).
 
 Statement. For every T, such a program that meets Assumption 2 is solved with a chain of thought by Mamba layers of size
 O(m), if the answer is no longer than T. Of ours one model is right for every length that its promise covers.

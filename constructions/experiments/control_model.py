@@ -22,8 +22,9 @@ class ControlModel(nn.Module):
 
     features: how many tokens, or 1 for real inputs; scores: how many outputs at a position. width: d; columns: N.
     position: the last lane of the embedding is t; convolution: a window of two, then SiLU; gate: SiLU.
-    transition: what makes Ā of an S6, and "sigmoid" and "affine" leave the discretisation of B out (paper C, Eq 6 as
-    we restore it, and the affine P of its proofs; the Eq 5 that it trained has Taylor polynomials of degree 3).
+    transition: what makes Ā of an S6, and "sigmoid" and "affine" leave the discretisation of B out (paper C: its Eq 6,
+    which is lost, read with σ, and the affine P of its proofs; the Eq 5 that it trained has Taylor polynomials of
+    degree 3).
     """
 
     def __init__(
