@@ -9,7 +9,7 @@ from compiler.artifact.config import kernel_warnings
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
-from compiler.artifact.records import right_answers
+from compiler.artifact.records import right_answers, uncounted
 from compiler.digits import at_least, at_most
 from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
@@ -17,7 +17,7 @@ from compiler.language.language_said import authors_words, language_said
 from compiler.language.markdown import code, one_line, prose
 from compiler.targets import family_of
 
-_IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding."
+_IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding"
 _FRONT = """---
 library_name: transformers
 pipeline_tag: text-generation
@@ -202,7 +202,8 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
     rows += [f"| layers | {sizes['layers']} | {sizes['packaged']['layers']} |"]
     needed = ["", f"{manifest['needed'][0].upper()}{manifest['needed'][1:]}."] if manifest.get("needed") else []
     bounds = ["", *(f"- {sentence}" for sentence in manifest.get("obstructions", []))] if needed else []
-    return "\n".join(["## Sizes", "", *rows, "", f"{sizes['parameters']:,} parameters. {_IN_USE}", *needed, *bounds])
+    words = f"{sizes['parameters']:,} parameters. {_IN_USE}{uncounted(manifest['arch'])}."
+    return "\n".join(["## Sizes", "", *rows, "", words, *needed, *bounds])
 
 
 def _right_outputs(answer: str | None) -> str:

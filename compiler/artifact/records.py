@@ -142,6 +142,11 @@ def answers_word(guarantee: Mapping[str, Any], verification: Mapping[str, Any] |
     return answers
 
 
+def uncounted(arch: str) -> str:
+    """What a saved model has beside the layers that are told; "" where it has nothing."""
+    return "; its last layer, an attention that adds 0, is not counted" if arch == "gated-deltanet" else ""
+
+
 UNTESTED = NOT_ASKED, NOT_TESTED = "not asked", "not tested"  # what was run had no question; nothing was run
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -221,21 +222,30 @@ def rebuilt(directory: Path, manifest: Manifest | ExportRecord, file: str, weigh
     weights = file_bytes(directory / weights_file)
     most = max(LEAST_PARAMETERS, PARAMETERS_A_BYTE * weights)
     if manifest.construction is None:
-        return build(read_circuit(directory, manifest, weights), most)
+        circuit = read_circuit(directory, manifest, weights)
+        with of_what_it_asks(file):
+            return build(circuit, most)
     known = families()
     if manifest.construction not in known:
         names = ", ".join(known)
         raise CheckpointError(
             f"the checkpoint's construction is {shown(manifest.construction)}, and it must be one of {names}."
         )
-    try:
+    with of_what_it_asks(f"{file}: params"):
         construction = parse(known[manifest.construction], manifest.params, f"{file}: params")
         return _rebuilt_of(construction, directory, manifest, file, weights, most)
+
+
+@contextmanager
+def of_what_it_asks(place: str) -> Iterator[None]:
+    """A refusal of the body as a CheckpointError that names the entries of a file which ask for what is refused."""
+    try:
+        yield
     except CheckpointError:
         raise
     except ValueError as reason:  # a CompileError is one, and names no file
         said = " ".join(str(reason).split()).rstrip(".")
-        raise CheckpointError(f"{file}: params ask for what is refused: {said}.") from reason
+        raise CheckpointError(f"{place} ask{'s' * (':' not in place)} for what is refused: {said}.") from reason
 
 
 def _rebuilt_of(

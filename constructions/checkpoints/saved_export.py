@@ -109,7 +109,12 @@ def _record(directory: Path) -> ExportRecord:
     if content.get("format_version") != FORMAT_VERSION:
         version = shown(content.get("format_version"))
         raise CheckpointError(f"{directory / RECORD} has format version {version}, expected {FORMAT_VERSION}.")
-    return parse(ExportRecord, content, RECORD)
+    record = parse(ExportRecord, content, RECORD)
+    if record.dtype != record.promise.dtype:
+        raise CheckpointError(
+            f"{RECORD}: dtype is {shown(record.dtype)}, and promise.dtype is {shown(record.promise.dtype)}."
+        )
+    return record
 
 
 def _damage(directory: Path, record: ExportRecord) -> str | None:
@@ -158,6 +163,8 @@ def _differences(
     if here.get("theorem") in built.construction.former_statements():  # of an earlier version
         here["theorem"] = expected["theorem"]
     found = text_differences(directory, texts) + entry_differences(RECORD, here, expected)
+    unsealed = {WEIGHTS, CARD, *texts} - read_json(directory / RECORD)["files"].keys()
+    found += [f"{RECORD} has no hash of {name}" for name in sorted(unsealed)]
     found += foreign_files(directory, {RECORD, WEIGHTS, *texts})
     return found + tensor_differences(WEIGHTS, tensors, gated.tensors)
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from compiler.artifact.card import error_lines
-from compiler.artifact.records import right_answers
+from compiler.artifact.records import right_answers, uncounted
 from compiler.digits import at_most, percent
 from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
@@ -126,7 +126,7 @@ def show_report(report: dict) -> None:
     if report.get("noise"):
         console.print(f"What follows is so without the noise in its weights. {report['noise']}.")
     console.print(_sizes_table(report))
-    console.print(_size_words(bool(report["sizes"]["packaged"])))
+    console.print(_size_words(bool(report["sizes"]["packaged"]), report["arch"]))
     if report.get("bound") and report.get("bound_source"):
         console.print(f"bound: {report['bound_source']}")
     for sentence in (*report.get("obstructions", []), report.get("needed", "")):
@@ -203,9 +203,9 @@ def _sizes_table(report: dict) -> Table:
     return table
 
 
-def _size_words(packaged: bool) -> str:
+def _size_words(packaged: bool, arch: str) -> str:
     """What the columns of the table of sizes are."""
-    saved = "; language model: what is saved, with norms and an embedding" if packaged else ""
+    saved = f"; language model: what is saved, with norms and an embedding{uncounted(arch)}" if packaged else ""
     return f"in use: what the circuit needs; bare: the module alone, as small as its class allows{saved}"
 
 

@@ -19,6 +19,7 @@ from constructions.command.cli import app
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.token_selection.recall import AssociativeRecall
 from tests.circuits.case import is_a, is_b, over_abc
+from tests.constructions.test_refusals import run as front
 
 pytestmark = pytest.mark.skipif(not has_mamba_ssm(), reason="mamba_ssm is not installed")
 WEIGHTS, RECORD = "pytorch_model.bin", "export.json"
@@ -221,3 +222,20 @@ def test_a_pickle_is_refused_without_a_word_of_torch_s(copied, recwarn):
     done = run("verify", copied)
     assert done.exit_code == 1 and "nothing of it was run" in " ".join(done.stderr.split())
     assert not [warning for warning in recwarn if "pickle" in str(warning.message)]
+
+
+@pytest.mark.parametrize("entry", ["n_groups", "dtype", "files"])
+def test_an_edited_record_of_a_circuit_of_ones_own_is_a_damaged_file(entry: str, tmp_path, capsys):
+    compiler.compile(over_abc("thirds", (is_a.cumsum() % 3 == 1) & is_b)).save(tmp_path / "own")
+    assert run("export", tmp_path / "own", "--format", "mamba-ssm-mlp").exit_code == 0
+    place = tmp_path / "own-mamba-ssm-mlp"
+    record = json.loads((place / RECORD).read_text())
+    edited = {"n_groups": 2, "dtype": "bfloat16", "files": {}}[entry]
+    (place / RECORD).write_text(json.dumps(record | {entry: edited}))
+    assert front("verify", str(place), "--samples", "5") == 1
+    says = {
+        "n_groups": "asks for what is refused",
+        "dtype": "dtype is 'bfloat16', and",
+        "files": "no hash of README.md",
+    }
+    assert says[entry] in " ".join(capsys.readouterr().err.split())

@@ -21,6 +21,7 @@ from compiler.disguise.directory import read_disguised
 from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import read_key
 from constructions.command.cli import command_line
+from tests.constructions.test_stated_tasks import counted
 from tests.spread import some
 
 ARCHES = ("mamba", "mamba2")
@@ -391,6 +392,13 @@ def test_a_number_that_is_too_large_is_said_to_be(noisy, tmp_path):
         retold(directory, lambda content, told=epsilon: content["disguise"]["noise"].update(epsilon=told))
         with pytest.raises(CheckpointError, match=r"epsilon is .*, expected a number of at most 2\^1000 in size"):
             run("verify", directory, "--key", noisy[1])
+
+
+def test_noise_of_a_circuit_with_answers_of_its_author_is_found_again(tmp_path, capsys):
+    """A disguised directory has no answers.json, and its record tells what is found without."""
+    counted(tmp_path / "own", task=lambda tokens: "0" if tokens[-1] == "b" else None)
+    assert run("disguise", tmp_path / "own", "--out", tmp_path / "noisy", "--noise", 1e-5, "--samples", 20) == 0
+    assert run("verify", tmp_path / "noisy", "--key", tmp_path / "noisy.key.json", "--samples", 20) == 0
 
 
 @pytest.mark.parametrize("told", [None, "x", {"level": "1"}, {"level": 1, "noise": 0}, {"level": 1, "noise": {}}])
