@@ -8,9 +8,9 @@ from typing import Any
 
 from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
 from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
-from conformance.features import OF_ARGUMENTS, features
+from conformance.features import OF_ARGUMENTS, OF_ONE, features
 from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, Kernel
-from conformance.layouts import viewed
+from conformance.layouts import strided
 from conformance.loader import Case
 
 Runs = Callable[[Case], bool]
@@ -69,12 +69,16 @@ def _takes_start(kernel: Kernel, op: str, value: str) -> bool:
 
 def not_run(kernel: Kernel, op: str, ran: Sequence[Case]) -> list[Option]:
     """The options that a kernel has the arguments for, and none of the cases that it ran has."""
-    having = {option for case in ran if case.op == op for option in options_of(case)}
+    having = {option for case in ran if case.op == op for option in told_apart(case)}
     return [option for option in varied(op) if option not in having and takes(kernel, op, option)]
 
 
-def never_asked(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> tuple[str, ...]:
-    """What a kernel may do and some of all cases have, though none of those that it ran, in words."""
+def never_asked(
+    kernel: Kernel, there: Sequence[Case], ran: Sequence[Case], some_strided: bool = False
+) -> tuple[str, ...]:
+    """What a kernel may do and some of all cases have, though none of those that it ran, in words. some_strided:
+    whether an operand was no dense tensor in some call.
+    """
     having = {words for case in ran for words in _given(kernel, case)}
     of_arguments = sorted({words for case in there for words in _given(kernel, case)} - having)
     known = {option for case in there for option in told_apart(case)}
@@ -83,7 +87,7 @@ def never_asked(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> t
     first = [option for option in _FIRST if option[0] in varying]
     others = [*first, *(option for op in kernel.operations() for option in not_run(kernel, op, ran))]
     others = [option for option in others if option in known - met and _has_arguments(kernel, option)]
-    said = dict.fromkeys(words for option in others if (words := _in_words(option)))
+    said = dict.fromkeys(words for option in others if (words := _in_words(option, some_strided)))
     return (*of_arguments, *said, *_unasked_defaults(kernel, ran))
 
 
@@ -97,17 +101,29 @@ def _unasked_defaults(kernel: Kernel, ran: Sequence[Case]) -> list[str]:
 def _given(kernel: Kernel, case: Case) -> set[str]:
     """What of a case goes into arguments that a kernel has, each for itself, in words."""
     found = {*features(case)} & {words for name, words in OF_ARGUMENTS.items() if name in kernel.accepts}
-    packed = not kernel.is_step and "seq_idx" in case.inputs and len(case.inputs["seq_idx"]) == 1
-    if packed and {OFFSETS, "seq_idx"} <= kernel.accepts:  # both are given, if there is one row
-        found.add(OFFSETS)
-        if OFFSET_STATES in kernel.accepts and case.states:
-            found.add(OFFSET_STATES)
-    return found
+    return found | ({*_told_of(kernel, case)} if "seq_idx" in case.inputs else set())
+
+
+def _told_of(kernel: Kernel, case: Case) -> Iterator[str]:
+    """How a kernel is told of documents and what it is asked beside them, of what it has arguments for, in words."""
+    told, one_row = kernel.told(case), len(case.inputs["seq_idx"]) == 1
+    states = kernel.asked_of(case).states
+    if told and OF_ONE in features(case):
+        yield OF_ONE
+    if kernel.takes_both and one_row:
+        yield from {
+            "both": (OFFSETS, f"seq_idx and {OFFSETS} together"),
+            "numbers": ("seq_idx alone in one row",),
+        }.get(told, (OFFSETS, f"{OFFSETS} alone"))
+        if OFFSET_STATES in kernel.accepts and told != "numbers" and "document_states" in states:
+            yield OFFSET_STATES
+    if told in ("both", "offsets") and one_row and not states:
+        yield f"{OFFSETS} without a state"
 
 
 def told_apart(case: Case) -> frozenset[Option]:
     """The options of a case that mean something there: not on which side of a norm its gate is, where there is none;
-    nor documents in rows that have one each; nor views of operands that have one axis.
+    nor documents in rows that have one each; nor views of operands that have one axis, or are dense all together.
     """
     return frozenset(option for option in options_of(case) if _means_something(case, option))
 
@@ -120,7 +136,7 @@ def _means_something(case: Case, option: Option) -> bool:
         numbers = case.inputs["seq_idx"]
         return bool((numbers != numbers[:, :1]).any())
     if name == "views" and value:
-        return any(sum(length > 1 for length in m.shape) > 1 for key, m in case.inputs.items() if key in viewed(case))
+        return bool(strided(case))
     return True
 
 
@@ -128,9 +144,11 @@ def _has_arguments(kernel: Kernel, option: Option) -> bool:
     return any(takes(kernel, op, option) for op in kernel.operations())
 
 
-def _in_words(option: Option) -> str:
+def _in_words(option: Option, some_strided: bool = False) -> str:
     if option in _FIRST:
         return _FIRST[option]
+    if option == ("views", True) and some_strided:  # what no call had is that all of them are
+        return "all operands as parts of wider tensors at once"
     name, value = option
     said = {"dtype": f"{value}", "taps": f"{value} taps", "activation": f"activation {value!r}"}
     return said.get(name) or _WORDS.get(option, "")
@@ -139,14 +157,14 @@ def _in_words(option: Option) -> str:
 _STARTS = {"state": "an initial state", "state and documents": "documents after a state"}
 
 
-def as_words(op: str, some: Collection[Option]) -> str:
-    """Options together in words; "" for one alone that `never_asked` tells."""
+def as_words(op: str, some: Collection[Option], some_strided: bool = False) -> str:
+    """Options together in words; "" for one alone that `never_asked` tells. some_strided: as there."""
     if len(some) == 1 and _in_words(next(iter(some))):
         return ""
-    return " with ".join(sorted(_named(op, option) for option in some))
+    return " with ".join(sorted(_named(op, option, some_strided) for option in some))
 
 
-def _named(op: str, option: Option) -> str:
+def _named(op: str, option: Option, some_strided: bool) -> str:
     name, value = option
     if name == "start" and option not in _FIRST:
         return _STARTS.get(value, str(value))
@@ -156,7 +174,7 @@ def _named(op: str, option: Option) -> str:
         return f"limits of Δ {value}"
     if name == "gate":
         return f"the gate {value} the norm"
-    return _in_words(option) or (name if value is True else f"{name} {value}")
+    return _in_words(option, some_strided) or (name if value is True else f"{name} {value}")
 
 
 def fitting(kernel: Kernel, op: str, ran: Sequence[Case], runs: Runs) -> Size | None:

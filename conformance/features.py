@@ -43,6 +43,7 @@ _FORMS = {
     "numbers": "numbers of documents that fall",
     "steps below 0": "steps below 0",
 }
+OF_ONE = "one document that fills its row"
 OF_ARGUMENTS = {name: words for name, words in (_GIVEN | _ASKED).items() if name not in ("cuts", "views")}
 OF_ARGUMENTS |= {"cu_seqlens": "documents", **dict.fromkeys(STATE_OUT, "last state")}
 """What a case with this argument has, in the words of `features`."""
@@ -66,6 +67,8 @@ def features(case: Case) -> dict[str, Any]:
     found["dtype"] = str(operand.dtype).removeprefix("torch.")
     if case.states:
         found["last state"] = True
+    if "seq_idx" in case.inputs:
+        found |= _of_documents(case)
     if case.tolerance:
         found["a tolerance"] = True
     found |= _beside_axes(case)
@@ -77,6 +80,17 @@ def features(case: Case) -> dict[str, Any]:
         found["positions of a chunk"] = case.options["chunk_size"]
     if not case.tolerance:
         found[_BITS] = max(_bits(m) for m in case.inputs.values() if m.is_floating_point())
+    return found
+
+
+def _of_documents(case: Case) -> dict[str, Any]:
+    """How a kernel is told of documents, and how many states stand before them."""
+    numbers, told = case.inputs["seq_idx"], case.options.get("told")
+    found: dict[str, Any] = {f"documents told by {told} alone": True} if told else {}
+    if numbers.shape[1] > 1 and bool((numbers == numbers[:, :1]).all()):
+        found[OF_ONE] = True
+    if any(len(m) > len(numbers) for name, m in case.inputs.items() if _GIVEN.get(name) == "initial state"):
+        found["a state for each document"] = True
     return found
 
 

@@ -55,6 +55,12 @@ class Ran:
     layouts: Mapping[str, frozenset[Layout]] = field(default_factory=dict)
 
     @property
+    def strided(self) -> bool:
+        """Whether it was run with an operand that is no dense tensor."""
+        ran = self.finding.status in ("passed", "failed")
+        return ran and any(not each.dense for seen in self.layouts.values() for each in seen)
+
+    @property
     def states(self) -> bool:
         """Whether a last state was compared, or those of documents."""
         return self.results is not None and any(name in self.results for name in self.case.states)

@@ -20,12 +20,13 @@ from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import plain, usual
 from conformance.cases.forms import forms_of
 from conformance.cases.states import AFTER_A_STATE
+from conformance.cases.told import fitted_told_cases, told_cases
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
 from conformance.findings import Finding, Ran, Status, Why
 from conformance.interrupt import interrupted
-from conformance.kernel import OFFSETS, STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
+from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
 from conformance.keywords import looked_into
 from conformance.loader import Case, ends_of_documents
 from conformance.sentences import sentence
@@ -55,7 +56,7 @@ def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
     for op in kernel.operations():
         of_op = [each for each in found if each.case.op == op]
         lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
-        lacking |= refused_forms(of_op) | ({("start", "pieces")} if kernel.is_step else set())
+        lacking |= refused_forms(of_op) | ({("start", "pieces")} if kernel.is_step else set()) | untold(kernel)
         lengths = STEPS if kernel.is_step else LENGTHS
         for crossing in CROSSINGS:
             for case in crossing(op, lacking, lengths):
@@ -63,7 +64,23 @@ def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
                     found.append(ran)
                     yield ran
         of_op = [each for each in found if each.case.op == op]
+        for case in _told_at_its_size(kernel, op, of_op, lacking):
+            for ran in _run(kernel, case, bool(both)):
+                of_op.append(ran)
+                yield ran
         yield from asked_together(kernel, op, of_op, lambda case: _run(kernel, case, bool(both)))
+
+
+def _told_at_its_size(
+    kernel: Kernel, op: str, found: Sequence[Ran], lacking: frozenset[tuple[str, Any]]
+) -> Iterator[Case]:
+    """The ways to tell a kernel of documents, where it ran none of those that the crossing has: at a size it takes."""
+    ran = [each.case for each in found if each.finding.status in _RAN]
+    names = {case.name for case in told_cases(op, lacking)}
+    if kernel.is_step or not {OFFSETS, "seq_idx"} & kernel.accepts or any(case.name in names for case in ran):
+        return
+    if size := fitting(kernel, op, ran, _runs(kernel)):
+        yield from fitted_told_cases(op, size, lacking - {("start", "documents"), ("start", "state and documents")})
 
 
 def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
@@ -81,6 +98,18 @@ def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[t
 
 
 _RAN = ("passed", "failed")
+
+
+def untold(kernel: Kernel) -> frozenset[tuple[str, Any]]:
+    """The ways to tell a kernel of documents, and to ask it for states, that its arguments do not have."""
+    found: set[tuple[str, Any]] = set()
+    if not kernel.takes_both:
+        found |= {("told", "numbers"), ("told", "offsets")}
+    if OFFSETS not in kernel.accepts:
+        found.add(("asked", "no states"))
+    if OFFSET_STATES not in kernel.accepts or not kernel.takes_both:
+        found.add(("asked", "no states of documents"))
+    return frozenset(found)
 
 
 def refused_forms(found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
@@ -217,7 +246,7 @@ def run(kernel: Kernel, case: Case) -> Ran:
 
 def _compared(kernel: Kernel, case: Case) -> Ran:
     case = of_each_document(case) if kernel.states == "each" and kernel.offsets_alone else case
-    case = whole(case) if kernel.is_step else case
+    case = whole(case) if kernel.is_step else kernel.asked_of(case)
     finding = Finding(case.stage, case.name, "failed", asks=case.asks, op=case.op)
     try:
         results = kernel.run(case)

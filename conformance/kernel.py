@@ -138,6 +138,42 @@ class Kernel:
         """Whether it is told by offsets alone where documents are."""
         return OFFSETS in self.accepts and "seq_idx" not in self.accepts
 
+    @property
+    def takes_both(self) -> bool:
+        """Whether it takes numbers of documents, and offsets."""
+        return {OFFSETS, "seq_idx"} <= self.accepts
+
+    def told(self, case: Case) -> str:
+        """By what it is told of the documents of a case: "numbers", "offsets" or "both"; "" where it is told nothing.
+        Of several rows it gets the numbers alone.
+        """
+        if "seq_idx" not in case.inputs or self.is_step:
+            return ""
+        if self.takes_both:
+            return "numbers" if len(case.inputs["seq_idx"]) > 1 else case.options.get("told", "both")
+        return "offsets" if self.offsets_alone else "numbers" if "seq_idx" in self.accepts else ""
+
+    def asked_of(self, case: Case) -> Case:
+        """A case with those states alone that a call asks for: of documents only where offsets tell of them, and beside
+        numbers by an argument of its own. Offsets alone may ask a kernel that takes both for the state of the row or
+        for those of documents: either is right.
+        """
+        told, states = self.told(case), case.expected.get("document_states")
+        without = set()
+        if told == "numbers" or (told == "both" and OFFSET_STATES not in self.accepts):
+            without = {"document_states"}
+        elif told == "offsets" and states is None:
+            without = {"last_state"}
+        more = ["last_state"] if told == "offsets" and self.takes_both and states is not None else []
+        if not (without & case.expected.keys() or {*more} - case.expected.keys()):
+            return case
+        adapted = [
+            {name: m for name, m in group.items() if name not in without}
+            | {name: group["document_states"][-1:] for name in more if "document_states" in group}
+            for group in (case.expected, case.tolerance)
+        ]
+        return replace(case, expected=adapted[0], tolerance=adapted[1])
+
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
         """Its results by name: y, and last_state where it returns one. Raises Lacks, and whatever the kernel raises."""
@@ -150,14 +186,13 @@ class Kernel:
         if self.is_step:
             return self._stepped(case, inputs)
         if OFFSETS in self.accepts and "seq_idx" in inputs:
-            inputs = self._with_offsets(inputs)
+            inputs = self._with_offsets(inputs, self.told(case))
         if cuts := case.options.get("cuts"):
             return self._in_pieces(case, inputs, cuts)
-        asked = {"last_state", "document_states"} if OFFSETS in inputs else {"last_state"}
-        return self._called(inputs, case, asked=bool(asked & case.expected.keys()))
+        return self._called(inputs, case, asked=self.asked_of(case).states)
 
-    def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: bool) -> dict[str, Tensor]:
-        """asked: whether the last state is asked for, which may be another path through a kernel."""
+    def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: Collection[str]) -> dict[str, Tensor]:
+        """asked: the states that are asked for, which may be another path through a kernel."""
         options = case.arguments
         if self.op == "norm" and options["group_size"] == inputs["x"].shape[-1] and self._leaves_out_group_size(case):
             del options["group_size"]  # one group, as where none is named
@@ -168,22 +203,28 @@ class Kernel:
         known = {name: value for name, value in options.items() if name in self.accepts or self.keywords == "any"}
         if "dt_limit" in known:
             known["dt_limit"] = tuple(known["dt_limit"])
-        flags = {name: True for name in STATE_OUT if asked and name in self.accepts}
-        if asked and OFFSETS in inputs and OFFSET_STATES in self.accepts:
-            flags[OFFSET_STATES] = True
+        flags = self._flags(inputs, asked)
         given = laid_out(self.op, case, inputs)
         self._see(given)
         with _untouched(given, self.earlier), of_the_kernel(self.left):
             found = self.call(**given, **known, **flags)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-        by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in self.accepts)
+        by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in inputs)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
-            names.remove("last_state")
+            by_document = not (self.takes_both and "seq_idx" not in inputs and _is_of_one(found[1]))
+            names = ["y", "document_states" if by_document else "last_state"]
         given_back = {name: _kept(name, each) for name, each in zip(names, found, strict=False) if each is not None}
         # What was asked for and did not come is wrong, and not left out: None is no tensor.
         asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
         return dict.fromkeys(asked_for) | given_back
+
+    def _flags(self, inputs: Mapping[str, Tensor], asked: Collection[str]) -> dict[str, bool]:
+        """What asks for these states: with offsets alone one argument for the state of every document."""
+        of_documents = "document_states" in asked and OFFSETS in inputs
+        last = "last_state" in asked or (of_documents and "seq_idx" not in inputs)
+        flags = {name: True for name in STATE_OUT if last and name in self.accepts}
+        return flags | ({OFFSET_STATES: True} if of_documents and OFFSET_STATES in self.accepts else {})
 
     def _see(self, given: Mapping[str, Any]) -> None:
         for name, m in given.items():
@@ -219,19 +260,19 @@ class Kernel:
                 raise Lacks(f"it names {names_no}, and what its ** takes is not looked into")
             raise Lacks("it takes " + ", ".join(f"no {name}" for name in lacking))
 
-    def _with_offsets(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def _with_offsets(self, inputs: Mapping[str, Tensor], told: str) -> dict[str, Tensor]:
         """Documents by where they begin: (documents + 1,) offsets of one row. A kernel that takes the numbers of the
-        documents too gets both, as those of mamba_ssm do; of several rows it gets the numbers alone.
+        documents too gets both, as those of mamba_ssm do, or one of them; of several rows it gets the numbers alone.
         """
         ids = inputs["seq_idx"]
         if len(ids) > 1 and self.offsets_alone:
             raise Lacks("it takes no batch of several rows beside cu_seqlens")
-        kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or "seq_idx" in self.accepts}
-        if len(ids) > 1:
+        kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or told != "offsets"}
+        if told == "numbers":
             return kept
         begins = (ids[0, 1:] != ids[0, :-1]).nonzero().flatten() + 1
         ends = [begins.new_zeros(1), begins, begins.new_tensor([ids.shape[1]])]
-        if self.offsets_alone and (state := kept.get(STATE_IN[self.op])) is not None:
+        if told == "offsets" and (state := kept.get(STATE_IN[self.op])) is not None:
             kept[STATE_IN[self.op]] = _with_room(state, len(begins) + 1)
         return kept | {OFFSETS: torch.cat(ends).to(torch.int32)}
 
@@ -246,7 +287,7 @@ class Kernel:
             part = {key: piece(self.op, key, m, start, stop) for key, m in inputs.items()}
             if state is not None:
                 part[state_in] = state
-            found = self._called(part, case, asked=True)
+            found = self._called(part, case, asked=("last_state",))
             if not isinstance(found["y"], Tensor):
                 raise Misbehaved(f"y is of type {type(found['y']).__name__}, but must be a tensor.")
             if found.get("last_state") is None:
@@ -310,6 +351,11 @@ def _in_channels(y: Any, state: Tensor) -> dict[str, Any]:
     if y.dim() != 4 or (y.shape[0], y.shape[1], y.shape[3]) != (batch, heads, p):
         raise Misbehaved(f"y has shape {(*y.shape[:2], *y.shape[3:])}, but must have {(batch, heads, p)}.")
     return {"y": y.movedim(2, -1).flatten(1, 2), "last_state": state.flatten(1, 2)}
+
+
+def _is_of_one(m: Any) -> bool:
+    """Whether it is one state."""
+    return _is_dense(m) and m.dim() > 0 and len(m) == 1
 
 
 def _is_dense(m: Any) -> bool:

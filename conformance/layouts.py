@@ -61,6 +61,13 @@ def viewed(case: Case) -> list[str]:
     return _VIEWED[case.op].split()
 
 
+def strided(case: Case) -> list[str]:
+    """The operands of a case of views that are no dense tensors there."""
+    drawn = lambda name: case.options.get("views") != "mixed" or _layout(case.op, case, name)
+    there = ((name, case.inputs[name]) for name in viewed(case) if name in case.inputs)
+    return [name for name, m in there if sum(length > 1 for length in m.shape) > 1 and drawn(name)]
+
+
 def _layout(op: str, case: Case, name: str) -> bool | str:
     found = (False, True, "exchanged") if op in _TIME else (False, True)
     return found[lot(f"{case.name} {name}", len(found))]

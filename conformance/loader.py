@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-HOW = ("cuts", "views", "shared")
+HOW = ("cuts", "views", "shared", "told")
 """Options of a case that are no arguments."""
 _BESIDE = {"delta_softplus": 2.0**-40, "dt_softplus": 2.0**-40, "use_qk_l2norm_in_kernel": 2.0**-30}
 _BESIDE |= {"z": 2.0**-40, "activation": 2.0**-40}
@@ -36,7 +36,9 @@ class Case:
     options:   other arguments by name, and how the case is run: `cuts` are where the sequence is cut into pieces, the
                state carried on; `views` is whether operands are parts of wider tensors, as those of a layer are
                ("mixed": each in its own layout; "shared": rows that are equal are one, with a stride of 0); `shared`
-               says in words which operands every row shares, with a stride of 0, whatever the others lie in.
+               says in words which operands every row shares, with a stride of 0, whatever the others lie in; `told` is
+               by what a kernel that takes numbers and offsets of documents is told of them in one row: "numbers" or
+               "offsets" alone, or, where it is left out, both.
     expected:  float64 tensors by name: "y", and "last_state" where it is asked for; "document_states" (documents, …)
                where documents are packed into one row: the state at the end of each.
     tolerance: float64 tensors by the same names, how far each entry may be; a name that is missing is exact.

@@ -111,7 +111,8 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     known = why([*exact, *random])
     there = [each.case for each in (*exact, *random)]
     ran = [each for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
-    never = (*never_asked(kernel, there, [each.case for each in ran]), *never_met(kernel, [*exact, *random]))
+    strided = any(each.strided for each in ran)
+    never = (*never_asked(kernel, there, [each.case for each in ran], strided), *never_met(kernel, [*exact, *random]))
     values, sizes = tuple(asked_values(ran)), tuple(asked_sizes(ran, forms(kernel)))
     yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, values, sizes)
     yield Tested(kernel.name, "random", with_cause(random, known), known)

@@ -127,11 +127,11 @@ def _layouts(ran: Sequence[Ran]) -> dict[str, set[Layout]]:
 
 
 def _dense(ran: Sequence[Ran]) -> Iterator[str]:
-    """The operands that were dense in every call, where others were not."""
+    """The operands that were dense in every call."""
     found = _layouts(ran)
     always = [name for name, seen in found.items() if all(each.dense for each in seen)]
-    if always and len(always) < len(found):
-        yield f"always dense: {', '.join(always)}"
+    if always:
+        yield f"always dense: {', '.join(always) if len(always) < len(found) else 'every operand'}"
 
 
 def _dtypes(ran: Sequence[Ran]) -> Iterator[str]:

@@ -104,6 +104,7 @@ def never_met(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
     two operations, each names its own; nothing is said of one of which no case ran.
     """
     said: dict[str, None] = {}
+    strided = any(each.strided for each in found)
     for op in kernel.operations():
         of_op = [each for each in found if each.case.op == op]
         if not (rows := _rows_run(of_op)):
@@ -112,7 +113,7 @@ def never_met(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
         there = met(levels_of(each.case) for each in of_op if not each.lacks)
         missing = wanted(kernel, op, of_op) - met(rows)
         for some in sorted(_least(missing), key=lambda some: (len(some), sorted(map(str, some)))):
-            if some in there and (words := as_words(op, some)):
+            if some in there and (words := as_words(op, some, strided)):
                 said[of + words] = None
     return tuple(said)
 

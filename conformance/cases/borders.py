@@ -4,8 +4,8 @@ The crossing has states of 11 bits, which float16 holds, and what float32 may ad
 numbers hides its rounding. Here a state has up to 22 bits and every result is exact, so a state that is narrower where
 two chunks meet shows, whatever the size of a chunk and whichever option it hangs on. No document ends at a border.
 
-The sizes of a chunk at which the crossing asks for no ordinary numbers are asked here: with any two of the options, or,
-of sizes that few kernels take, with each of them once.
+The sizes of a chunk at which the crossing asks for no ordinary numbers are asked here: any two of the options, these
+sizes among them, meet; and at each size that few kernels take each option stands.
 """
 
 from __future__ import annotations
@@ -74,9 +74,11 @@ def _whole(factors: Factors) -> Factors:
 def _of_chunks(
     op: str, factors: Factors, usual: Sequence[int], without: frozenset[Option], lengths: tuple[int, ...]
 ) -> list[dict[str, Any]]:
-    """Over two chunks and a part of a third: any two options at the usual sizes, each once at those that are rare."""
+    """Over two chunks and a part of a third: any two options, the usual sizes among them, and each at those that are
+    rare.
+    """
     found = []
-    for chunks, strength in ((usual, LAYER_STRENGTH), (RARE_SIZES if op == "ssd" else (), 1)):
+    for chunks, strength in ((usual, LAYER_STRENGTH), *(((size,), 1) for size in RARE_SIZES if op == "ssd")):
         taken = [size for size in chunks if ("chunk", size) not in without]
         if taken:
             kept = {name: values for name, values in factors.items() if name != "length"} | {"chunk": taken}

@@ -136,10 +136,27 @@ def meets(levels: Mapping[str, Any]) -> bool:
         return False
     if levels.get("steps below 0") and (levels.get("softplus") or levels.get("limit", "both") != "both"):
         return False
+    if not _may_be_told(levels):
+        return False
     packed = levels.get("start") == "documents" or bool(levels.get("numbers"))
     if levels.get("op") == "conv" and packed and levels.get("last state"):
         return False
     return not isinstance(sizes, tuple) or levels.get("groups", 1) == 1 or sizes[0] > 1
+
+
+def _may_be_told(levels: Mapping[str, Any]) -> bool:
+    """Whether a call may be told of documents and asked for states as `told` has it: offsets are of one row, and beside
+    them alone stands a state only where there is one document, for kernels may take one for each; numbers alone give no
+    states of documents; and what is not asked for is no last state.
+    """
+    told, asked, last = (levels.get(name) for name in ("told", "asked", "last state"))
+    if (told or asked) and levels.get("batch", 1) > 1:
+        return False
+    if told == "offsets" and not levels.get("whole", True) and "state" in levels.get("start", ""):
+        return False
+    if (told == "numbers" and asked) or (told == "offsets" and asked == "no states of documents"):
+        return False
+    return not (asked == "no states" and last) and not (asked == "no states of documents" and last is False)
 
 
 def option_of(name: str, value: Any) -> Option:
@@ -217,6 +234,12 @@ def called(row: Mapping[str, Any]) -> str:
                 said += [f"{value} heads of v for each of k"] if value > 1 else []
             case "documents":
                 said += [f"{value} documents more"] if value else []
+            case "whole":
+                said += ["one for a row"] if value else []
+            case "told":
+                said += [f"told by {value} alone"] if value else []
+            case "asked":
+                said += [value] if value else []
             case "shift":
                 said += [f"borders of row {value}"] if value else []
             case "unit":

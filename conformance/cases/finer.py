@@ -102,12 +102,17 @@ def _spreads(op: str, row: Levels) -> Iterator[Row]:
 
 
 def _documents(op: str, row: Levels) -> Iterator[Row]:
-    if "documents" in row.get("start", "") and row["length"] > _SHORT and row.get("unit", 1) == 1:
+    if _packs(row) and row["length"] > _SHORT and row.get("unit", 1) == 1:
         yield from ({"documents": count} for count in DOCUMENTS if not row.get("wide states"))
+
+
+def _packs(row: Levels) -> bool:
+    """Whether several documents stand in a row."""
+    return "documents" in row.get("start", "") and not row.get("whole")
 
 
 def _shifts(op: str, row: Levels) -> Iterator[Row]:
     """Which row's documents are those of the first: at a chunk's border, or before it."""
     whole = row.get("unit", 1) == 1 and not row.get("wide states")
-    if "documents" in row.get("start", "") and whole and row["length"] > _NO_BORDER:
+    if _packs(row) and whole and row["length"] > _NO_BORDER:
         yield from ({"shift": shift} for shift in SHIFTS)

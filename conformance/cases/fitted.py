@@ -82,7 +82,7 @@ def exact_of(op: str, size: Size, levels: Mapping[str, Any]) -> list[Case]:
 
 
 def _row(op: str, size: Size, levels: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: values[0] for name, values in _factors(op, size).items()} | dict(levels)
+    return {name: values[0] for name, values in fitted_factors_of(op, size).items()} | dict(levels)
 
 
 def _exact(op: str, row: Mapping[str, Any]) -> list[Case]:
@@ -97,12 +97,17 @@ def fitted_cases(op: str, size: Size, without: frozenset[Option] = frozenset()) 
     """Options crossed at a size, with exact and with ordinary numbers; without: options not to be taken."""
     found: dict[str, Case] = {}
     for row in finer(op, _rows(op, size, without), one_size=True):
-        found |= {case.name: case for case in map(_called, [*_exact(op, row), *rendered(op, row)])}
+        found |= {case.name: case for case in rendered_at(op, row)}
     return tuple(found.values())
 
 
+def rendered_at(op: str, row: Mapping[str, Any]) -> list[Case]:
+    """The cases of a row at a size: the exact one, where there is one, and those of ordinary numbers."""
+    return [_called(case) for case in (*_exact(op, row), *rendered(op, row))]
+
+
 def _rows(op: str, size: Size, without: frozenset[Option]) -> list[dict[str, Any]]:
-    factors = _factors(op, size)
+    factors = fitted_factors_of(op, size)
     rows = rows_without(factors, without)
     if "start" in factors and size[1] > UNIT:
         apart = [start for start in factors["start"] if start == "pieces" or "documents" in start]
@@ -111,7 +116,7 @@ def _rows(op: str, size: Size, without: frozenset[Option]) -> list[dict[str, Any
     return rows
 
 
-def _factors(op: str, size: Size) -> dict[str, Sequence[Any]]:
+def fitted_factors_of(op: str, size: Size) -> dict[str, Sequence[Any]]:
     """Those of the crossing, with one size and, of a sequence, one length."""
     sizes, length, chunk = size
     found = dict(factors_of(op)) | {"sizes": [sizes], "length": [length]}

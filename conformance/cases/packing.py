@@ -55,6 +55,8 @@ def _documents(row: Mapping[str, Any], ends: Callable[[int], Iterable[int]]) -> 
     length, unit = row["length"], row.get("unit", 1)
     if "documents" not in row["start"]:
         return []
+    if row.get("whole"):
+        return [[length]] * row["batch"]
     if unit > 1:
         return [in_units(length, unit, i) for i in range(row["batch"])]
     dozens = _dozens(length, row.get("documents", 0))

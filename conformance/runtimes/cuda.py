@@ -5,6 +5,7 @@ What is compared lives on the CPU: tokens are moved to the device, logits and st
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from collections.abc import Callable
 from dataclasses import replace
@@ -88,8 +89,15 @@ def _mamba_ssm_kernels() -> tuple[Kernel, ...]:
         D, dt_bias = (A.new_zeros(A.shape[:-1]) if m is None else m for m in (D, dt_bias))
         return selective_state_update(state, x, dt, A, B, C, D, z, dt_bias, dt_softplus)
 
+    @functools.wraps(mamba_chunk_scan_combined)
+    def chunk_scan(*places, seq_idx=None, cu_seqlens=None, **given):
+        """It reads offsets for the states of documents alone: without numbers it takes a row for one document."""
+        if cu_seqlens is not None and seq_idx is None:
+            raise NotImplementedError("offsets of documents without their numbers")
+        return mamba_chunk_scan_combined(*places, seq_idx=seq_idx, cu_seqlens=cu_seqlens, **given)
+
     steps = (selective_state_update, selective_state_update_with_all)
-    functions = (selective_scan, *steps, mamba_chunk_scan_combined, gated_rms_norm, *_convolutions())
+    functions = (selective_scan, *steps, chunk_scan, gated_rms_norm, *_convolutions())
     return tuple(kernel(function, device="cuda") for function in functions)
 
 

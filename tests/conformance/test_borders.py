@@ -14,8 +14,10 @@ from torch import Tensor
 from conformance import exact
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import BORDER_LENGTHS, RARE_SIZES, border_cases, chunk_rows, wide_rows
-from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS
+from conformance.cases.chunk_ends import chunk_end_cases
+from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS, factors_of
 from conformance.cases.crossings import CROSSINGS
+from conformance.cases.ordinary import ordinary_factors_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule, faulty
@@ -96,6 +98,45 @@ def test_any_two_options_meet_with_every_usual_size_of_a_chunk(op: str) -> None:
         assert met(usual, {name: values for name, values in factors.items() if name != "length"}, 2)
         assert all(row["length"] > 2 * row["chunk"] for row in rows)
     assert {row["dtype"] for row in wide_rows(op, frozenset(), LENGTHS)} == {"float32"}
+
+
+def test_each_option_stands_at_every_size_of_a_chunk() -> None:
+    """At those that few kernels take too, with wide states and with ordinary numbers."""
+    for op in CHUNKED:
+        for rows, factors in (
+            (wide_rows(op, frozenset(), LENGTHS), factors_of(op) | {"dtype": ["float32"]}),
+            (chunk_rows(op, frozenset(), LENGTHS), ordinary_factors_of(op)),
+        ):
+            for size in {row["chunk"] for row in rows}:
+                there = [row for row in rows if row["chunk"] == size]
+                for name in factors.keys() - {"length", "chunk"}:
+                    wanted = {str(value) for value in factors[name]} - {"pieces"}
+                    assert {str(row[name]) for row in there} == wanted, (op, size, name)
+
+
+@pytest.mark.parametrize("op", CHUNKED)
+def test_a_sequence_ends_with_a_chunk_and_beside_it_at_every_size_of_one(op: str) -> None:
+    """And each length of the crossing stands at each size, there or here."""
+    asked = {(case.options["chunk_size"], case.expected["y"].shape[1]) for case in every(op)}
+    counts = (1, 2, 4) if op == "ssd" else (1, 2)
+    ends = {(size, size * count + end) for size in CHUNK_SIZES for count in counts for end in (-1, 0, 1)}
+    assert ends <= {(case.options["chunk_size"], case.expected["y"].shape[1]) for case in chunk_end_cases(op)}
+    assert {(size, length) for size in CHUNK_SIZES for length in factors_of(op)["length"]} <= asked
+
+
+@pytest.mark.parametrize("op", CHUNKED)
+def test_a_mistake_in_whole_chunks_of_one_size_is_found(op: str) -> None:
+    """Zeros where an attacker had them: none of the sizes that the crossing leaves out had met such a length."""
+    for size in CHUNK_SIZES:
+
+        def call(of: int = size, **given: Any) -> Any:
+            length = given["v" if op == "delta_rule" else "x"].shape[1]
+            y, last = FUNCTION[op](**given)
+            return (torch.zeros_like(y), last) if length % of == 0 else (y, last)
+
+        asked = [case for case in chunk_end_cases(op) if case.options["chunk_size"] == size]
+        found = [judged(replace(right(op), call=call), case).status for case in asked]
+        assert {*found} == {"passed", "failed"} and found.count("failed") >= (3 if op == "ssd" else 2)
 
 
 @pytest.mark.parametrize("op", CHUNKED)

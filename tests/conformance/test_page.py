@@ -5,25 +5,29 @@ from __future__ import annotations
 import inspect
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from conformance import values
 from conformance.cases import OPERATIONS, cases
-from conformance.cases.borders import border_cases
-from conformance.cases.crossed import crossed_cases
+from conformance.cases.borders import RARE_SIZES, border_cases
+from conformance.cases.chunk_ends import COUNTS, chunk_end_cases
+from conformance.cases.crossed import CHUNK_SIZES, crossed_cases, factors_of
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
+from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases
 from conformance.faults import unforeseen
 from conformance.faults.catalogue import Fault, faults
 from conformance.faults.delta import BUGS
 from conformance.faults.reported import REPORTED
 from conformance.faults.runtime import MODEL_BUGS
 from conformance.faults.table import MARK, NOT_FOUND, Row, seen_by_allclose, seen_by_random_operands, text
-from conformance.loader import save
+from conformance.loader import ends_of_documents, save
 from conformance.models.modes import MODE_STAGES
 from conformance.runtimes import NAMES
+from conformance.sizes import positions_of
 from conformance.stages import STAGES
 from tests.conformance.mistakes import MISTAKES
 from tests.fresh import fresh
@@ -148,6 +152,53 @@ def test_the_numbers_of_crossed_cases() -> None:
     further = [len(layer_cases(op)) for op in OPERATIONS]
     assert words.replace("{} cases", "{} further cases").format(*further) in " ".join(PAGE.split())
     assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in PAGE
+    ending = [len(chunk_end_cases(op)) for op in ("ssd", "delta_rule")]
+    assert "{} ending cases of ssd and {} of the delta rule".format(*ending) in " ".join(PAGE.split())
+    told = [len(told_cases(op)) for op in OPERATIONS if op != "norm"]
+    said = "{} told cases of the scan, {} of ssd, {} of a convolution and {} of the delta rule"
+    assert said.format(*told) in " ".join(PAGE.split()) and not told_cases("norm")
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """1, 2 and 3."""
+    *first, last = map(str, numbers)
+    return " and ".join(filter(None, (", ".join(first), last)))
+
+
+def test_which_lengths_and_chunks_are_told() -> None:
+    page = " ".join(PAGE.split())
+    chunks = {op: factors_of(op)["chunk"] for op in ("ssd", "delta_rule")}
+    assert f"For ssd chunks of {listed(chunks['ssd'])} (of the delta rule of {listed(chunks['delta_rule'])})" in page
+    assert f"usual size of a chunk ({', '.join(map(str, CHUNK_SIZES))})" in page
+    assert f"({', '.join(map(str, CHUNK_SIZES))}; {', '.join(map(str, RARE_SIZES))})" in page
+    left = {op: listed(size for size in CHUNK_SIZES if size not in some) for op, some in chunks.items()}
+    assert page.count(f"(of ssd {left['ssd']}, of the delta rule {left['delta_rule']})") == 2
+    assert COUNTS == {"ssd": (1, 2, 4), "delta_rule": (1, 2)}
+    assert "its first chunk, its second and, of ssd, its fourth" in page
+    lengths = f"over {listed(WHOLE_LENGTHS)} positions (of the delta rule over {listed(DELTA_WHOLE_LENGTHS)})"
+    assert lengths in page
+
+
+def test_what_no_case_has_more_of() -> None:
+    """Documents in a row, positions of a call, and of a norm positions and channels together."""
+    page = " ".join(PAGE.split())
+    packed = {op: [case for case in values._all(op) if "seq_idx" in case.inputs] for op in OPERATIONS}
+    most = {
+        op: max(len(ends_of_documents(row)) for case in some for row in case.inputs["seq_idx"])
+        for op, some in packed.items()
+        if some
+    }
+    scan, ssd, conv, delta = (most[op] for op in ("selective_scan", "ssd", "conv", "delta_rule"))
+    assert scan == conv and ssd == delta
+    assert f"more than {scan} documents in a row (of ssd and the delta rule {ssd})" in page
+    longest = {op: sorted({positions_of(case) for case in values._all(op)}) for op in OPERATIONS}
+    alone = {op: [length for length in some if length != 2060][-1] for op, some in longest.items()}
+    assert alone["ssd"] == alone["conv"] == 1025
+    said = f"beyond 1,025 (of the scan {alone['selective_scan']:,}, of the delta rule {alone['delta_rule']})"
+    assert said in page and f"of a norm none beyond {alone['norm']}" in page
+    long = [case for case in values._all("norm") if positions_of(case) > 128]
+    assert {case.inputs["x"].shape[-1] for case in long} == {8, 16, 3072, 4096}
+    assert "beyond 128 only with 8 or 16 channels, or 3,072 and more" in page
 
 
 def test_the_values_that_cases_have() -> None:

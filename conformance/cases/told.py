@@ -1,0 +1,102 @@
+"""How a kernel is told of documents, and what it is asked for beside them, each with any two of the options.
+
+One document may fill its row, as where nothing is packed: a kernel may have another path for that. One that takes the
+numbers of documents and their offsets may be told by either alone, and be asked for y, for the last state, for the
+states of documents, or for both: each of these is another call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from conformance.cases.crossed import (
+    LAYER_STRENGTH,
+    LENGTHS,
+    STRENGTH,
+    Factors,
+    Option,
+    factors_of,
+    render,
+    rows_without,
+)
+from conformance.cases.finer import finer
+from conformance.cases.fitted import UNIT, Size, fitted_factors_of, rendered_at
+from conformance.cases.ordinary import ROUNDED, both, share_of
+from conformance.loader import Case
+
+WAYS: dict[str, Factors] = {
+    **dict.fromkeys(
+        ("selective_scan", "ssd"),
+        {
+            "whole": [False, True],
+            "told": [None, "numbers", "offsets"],
+            "asked": [None, "no states", "no states of documents"],
+        },
+    ),
+    "conv": {"whole": [False, True]},
+    "delta_rule": {"whole": [False, True], "asked": [None, "no states"]},
+}
+"""Whether one document fills its row; by what the kernel is told of documents, where it is not as elsewhere; and which
+states it is not asked for."""
+WHOLE_LENGTHS = (16, 64, 70, 130, 257)  # positions, of one chunk or several, and beyond
+DELTA_WHOLE_LENGTHS = (16, 64, 70, 130)
+_CHUNKS = {"ssd": [64, 16, 256], "delta_rule": [64, 16]}
+
+
+@cache
+def told_cases(
+    op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
+) -> tuple[Case, ...]:
+    """The cases of an operation: exact ones, and those of ordinary numbers, of the stage `ROUNDED` last."""
+    exact = [_as_told(render(op, row), row) for row in finer(op, told_rows(op, without, lengths))]
+    rows = finer(op, told_rows(op, without, lengths, LAYER_STRENGTH), rounded=True)
+    ordinary = [_as_told(case, row) for row in rows for case in both(op, row, share_of(op, row))]
+    return (*exact, *sorted(ordinary, key=lambda case: case.stage == ROUNDED))
+
+
+def fitted_told_cases(op: str, size: Size, without: frozenset[Option]) -> Iterator[Case]:
+    """The same at a size that a kernel takes, which refuses those of the others: any two meet, and documents end at
+    multiples of 16, where there are as many positions.
+    """
+    factors = told_factors_of(op)
+    if factors:
+        kept = {**factors, **fitted_factors_of(op, size)} | {"start": factors["start"], "unit": [min(UNIT, size[1])]}
+        rows = [row for row in rows_without(kept, without, LAYER_STRENGTH) if any(row.get(name) for name in WAYS[op])]
+        for row in finer(op, rows, one_size=True):
+            yield from (_as_told(case, row) for case in rendered_at(op, row))
+
+
+def told_rows(
+    op: str, without: frozenset[Option], lengths: Sequence[int] = LENGTHS, strength: int = STRENGTH
+) -> list[dict[str, Any]]:
+    """Rows in which each way meets so many others, of them and of the options; those with none are asked elsewhere."""
+    factors = told_factors_of(op, lengths)
+    rows = rows_without(factors, without, strength) if factors else []
+    return [row for row in rows if any(row.get(name) for name in WAYS[op])]
+
+
+def told_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
+    """What is crossed: the ways first, then the options, with fewer lengths and sizes; no document is in pieces."""
+    if op not in WAYS or max(lengths) < max(WHOLE_LENGTHS):
+        return {}
+    options = factors_of(op, lengths)
+    options |= {"length": DELTA_WHOLE_LENGTHS if op == "delta_rule" else WHOLE_LENGTHS}
+    options |= {"sizes": options["sizes"][:1], "start": [start for start in options["start"] if "documents" in start]}
+    options |= {"chunk": _CHUNKS[op]} if op in _CHUNKS else {}
+    options |= {"spread": [1, 2]} if "spread" in options else {}
+    return {**WAYS[op], **options}
+
+
+def _as_told(case: Case, row: dict[str, Any]) -> Case:
+    """The case of a row, without the states that nobody asks for."""
+    left_out = {"no states": {*case.states}, "no states of documents": {"document_states"}}.get(
+        row.get("asked") or "", ()
+    )
+    expected, near = (
+        {name: m for name, m in group.items() if name not in left_out} for group in (case.expected, case.tolerance)
+    )
+    options = {**case.options} | ({"told": row["told"]} if row.get("told") else {})
+    return replace(case, expected=expected, tolerance=near, options=options)
