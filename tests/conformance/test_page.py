@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import torch
 
 from conformance import values
 from conformance.cases import OPERATIONS, cases
@@ -163,6 +164,15 @@ def listed(numbers: Iterable[int]) -> str:
     """1, 2 and 3."""
     *first, last = map(str, numbers)
     return " and ".join(filter(None, (", ".join(first), last)))
+
+
+def test_where_other_epsilons_stand_is_told() -> None:
+    other = [case for case in values._all("norm") if case.options["eps"] != 1e-5]
+    assert {(case.inputs["x"].dtype, len(case.inputs["x"]), case.inputs["x"].shape[-1]) for case in other} == {
+        (torch.float32, 1, 8)
+    }
+    assert {case.options["group_size"] for case in other} == {8} and not any("views" in case.options for case in other)
+    assert "stand in float32 alone, with dense operands of one row, one group and 8 channels" in " ".join(PAGE.split())
 
 
 def test_which_lengths_and_chunks_are_told() -> None:
