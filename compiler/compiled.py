@@ -29,7 +29,7 @@ from compiler.steps import Step
 Task: TypeAlias = Callable[[list[str]], str | None] | str | Path | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
     """A compiled circuit, before it is packaged as a module.
 
@@ -48,6 +48,12 @@ class Compiled:
     head: sparse.csr_array
     packed: Callable[[Compiled, Task], Any] = field(repr=False)
     steps: tuple[Step, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        """In one line, for a notebook shows it."""
+        count = len(self.blocks)
+        size = f"{count} block{'s' * (count != 1)}, {self.lanes.count} lanes"
+        return f"<Compiled {self.source.name} for {self.context.target.name} in {self.dtype}: {size}>"
 
     @property
     def core(self) -> Circuit:

@@ -49,7 +49,7 @@ def count_since() -> Circuit:
     x = Tokens(letters)
     since = count(x.is_in("a"), reset=x.is_in("b"))
     answer = readout_integer(since, letters, {str(n): n for n in range(9)})
-    language = InputLanguage.of(letters, "any", [("any", "any", ("a", "b", "c"))], 8, "strings of a, b, c")
+    language = InputLanguage.everything(letters, 8, ("a", "b", "c"))
     return Circuit("count-since", answer, language)
 
 

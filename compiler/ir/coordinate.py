@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
-from compiler.language.operations import Linear, Numbers, Relu
+from compiler.language.operations import Source
 from compiler.language.stream import Stream
 from compiler.language.types import Bool, OneHot
 
@@ -87,17 +86,12 @@ def describe(stream: Stream, number: int) -> str:
 
 def _part(stream: Stream, number: int) -> str:
     """Such as relu(-x), where the compiler takes a number of the input apart by its sign; "" elsewhere."""
-    if type(stream.operation) is not Relu:  # a half is only near it
+    if stream.operation.symbol != "relu":  # a half is only near it
         return ""
-    source, at, factor = stream.inputs[0], number, Fraction(1)
-    while isinstance(source.operation, Linear):
-        rows = [(s, m[[at]].tocoo()) for s, m in zip(source.inputs, source.operation.matrices, strict=True)]
-        read = [(s, int(j), x) for s, row in rows for j, x in zip(row.col, row.data, strict=True) if x]
-        if len(read) != 1:
-            return ""
-        source, at, weight = read[0]
-        factor *= Fraction(float(weight))
-    if abs(factor) != 1 or not isinstance(source.operation, Numbers):
+    source, at, factor = stream.inputs[0], number, 1.0
+    while (found := source.operation.multiple(at)) is not None:
+        source, at, factor = source.inputs[found[0]], found[1], factor * found[2]
+    if abs(factor) != 1 or source.operation.source is not Source.NUMBERS:
         return ""
     return f"relu({'-' if factor < 0 else ''}{_plain(source, at)})"
 

@@ -85,9 +85,16 @@ class Alphabet:
             names = [*self._positions, *(group for group, *_ in self.groups)] if self.size <= _MOST_COMPARED else []
             raise ValueError(
                 f"token {token!r} is not in the alphabet of {self.size} tokens ({self.tokens[0]} … {self.tokens[-1]})"
-                f"{close_to(token, names)}"
+                f"{self._in_group(token) or close_to(token, names)}"
             )
         return self._positions[token]
+
+    def _in_group(self, token: str) -> str:
+        """Which tokens there are of the group that a name with a number seems to mean; "" where none has its name."""
+        for group, start, stop in self.groups:
+            if start < stop and token.lower().startswith(group.lower()) and token[len(group) :].isdigit():
+                return f"; there are {self.tokens[start]} … {self.tokens[stop - 1]}"
+        return ""
 
     def _check_no_group(self, token: str) -> None:
         """ValueError for the name of a group, where one token is needed."""

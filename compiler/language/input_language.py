@@ -17,6 +17,7 @@ import numpy as np
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import instance, integer, listed, shown
 from compiler.language.edge import Edge
+from compiler.language.markdown import one_line
 
 LARGEST_LENGTH = 1 << 53  # of a sequence: its positions are still exact in float64
 EVERY_LENGTH = 1 << 54  # no sequence is too long: no format adds so many numbers exactly, so what counts is refused
@@ -28,7 +29,7 @@ _MOST_SAID = 12  # tokens that a description names
 _MOST_PATHS = 1 << 17  # that are followed at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InputLanguage:
     """All sequences of at most max_length tokens that a path from `start` along the edges spells.
 
@@ -60,6 +61,11 @@ class InputLanguage:
                 )
         if self.asked and all(self.asked not in (edge.source, edge.target) for edge in self.edges):
             raise ValueError(f"asked is {shown(self.asked)}, and no edge of the input language touches that state")
+
+    def __repr__(self) -> str:
+        """In one line, for a notebook shows it."""
+        size = f"{len(self.edges)} edge{'s' * (len(self.edges) != 1)}, {length_said(self.max_length)}"
+        return f"<InputLanguage {one_line(self.description)}: {size}>"
 
     @classmethod
     def everything(

@@ -108,6 +108,9 @@ class Trace:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        return self.table()
+
     def __iter__(self) -> Iterator[str]:
         """The names of the variables that can be read."""
         return (v.name for v in self.variables if v.reading is not None and not v.constant)

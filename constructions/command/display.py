@@ -228,7 +228,8 @@ def _promise_lines(report: dict) -> Iterator[str]:
         return
     promise = report.get("promise", {})
     untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
-    yield f"promise: {guarantee['level']}" + (
+    level = "no sequence was run" if guarantee["level"] == "unverified" else guarantee["level"]
+    yield f"promise: {level}" + (
         "" if untold else f"; answers right: {right_answers(guarantee, report.get('verification'))}"
     )
     yield f"domain: {guarantee['domain']}"
@@ -325,12 +326,14 @@ def show_manifest(manifest: dict, damage: str | None = None) -> None:
     manifest = in_lines(manifest)
     table = Table("part", "name", "what it holds", title="names in the weights")
     meanings = manifest.get("meanings") or {"lanes": [], "blocks": [{}] * len(manifest["blocks"])}
-    bare = len(manifest["lanes"]) > manifest["sizes"]["d_model"]  # a block's results then stand where its inputs stood
+    bare = len(manifest["lanes"]) > manifest["sizes"]["d_model"]
     _add_names(table, "lanes in and out" if bare else "lanes", manifest["lanes"], meanings["lanes"])
     for number, (block, said) in enumerate(zip(manifest["blocks"], meanings["blocks"], strict=True), start=1):
         for part in ("channels", "columns"):
             _add_names(table, f"block {number} {part}", block[part], said.get(part, []))
     console.print(table)
+    if bare:
+        console.print("in and out: the only block's results stand where its inputs stood, so more lanes than d_model")
 
 
 def _add_names(table: Table, part: str, names: list[str], meanings: list[str], most: int = 40) -> None:

@@ -8,6 +8,7 @@ the files it speaks of by their hashes. It is a record, not evidence: who wants 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +16,9 @@ import typer
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import strict_value
-from compiler.artifact.manifest import file_hash, is_disguised
+from compiler.artifact.manifest import file_hash, is_disguised, manifest_content
 from compiler.artifact.plain_files import check_replaced, text_of, write_whole
+from compiler.language.arguments import counted
 from constructions.command.certificates import CertificateFile, certify, check_place_of, line
 from constructions.command.damaged import of_files
 from constructions.command.disguising import KeyFile
@@ -154,7 +156,20 @@ def _over_tokens(directory: Path) -> Verdict:
     from verify.checker.check import check
 
     found = check(directory)
-    return found.accepted, found.to_json(), found.lines()
+    return found.accepted, found.to_json(), [*found.lines(), *_only_tested(directory, found.task)]
+
+
+def _only_tested(directory: Path, task: str | None) -> Iterator[str]:
+    """Of an author's function, which nothing proves: how its answers are known, and what would be proved."""
+    from verify.checker.check import UNSTATED
+
+    if task != UNSTATED or is_disguised(directory):
+        return
+    if answers := manifest_content(directory).get("answers"):
+        yield (
+            f"its author's function {answers['function']} answers {counted(answers['questions'], 'question')}, which "
+            "construct verify asks; what verify.Automaton, Lookup or Counted says can be proved"
+        )
 
 
 def _over_numbers(directory: Path) -> Verdict:

@@ -8,7 +8,8 @@ function explained(weights, tensor, index) {
     if (number === undefined) return [`${kind} ${index[k]}`, `${kind} ${index[k]} (${axis.padding})`, axis.padding, "", "", ""];
     return weights.coordinates[number];
   });
-  const name = found.map((c, k) => (tensor.axes[k].kind ? `${tensor.axes[k].kind} ${c[0]}` : c[0])).join(" × ");
+  const named = (kind, name) => (!kind || name.startsWith(kind) ? name : `${kind} ${name}`);
+  const name = found.map((c, k) => named(tensor.axes[k].kind, c[0])).join(" × ");
   const meaning = found.filter((c) => c[2]).map((c) => c[1]).join("; ");
   const author = found.find((c) => c[3]) || found.find((c) => c[5]) || found[0];
   const by = [author[3], author[4] && `for ${author[4]}`, author[5]].filter(Boolean).join(" ");

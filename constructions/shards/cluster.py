@@ -25,9 +25,7 @@ def cluster(workers: int | None, scheduler: str | None) -> Iterator[Client]:
     try:
         import distributed
     except ImportError:
-        raise ValueError(
-            "--workers and --scheduler need dask.distributed: pip install 'mamba-constructions[workers]'"
-        ) from None
+        raise ValueError("--workers and --scheduler need dask.distributed: pip install distributed") from None
     for name in ("distributed", "tornado", "asyncio"):  # what they say of lost workers is no message of ours
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if scheduler is None:

@@ -33,7 +33,7 @@ def read(path: Path, run: dict[str, Any], most: int) -> Rows:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise ValueError("a table of results needs pyarrow: pip install 'mamba-constructions[workers]'") from None
+        raise ValueError("a table of results needs pyarrow: pip install pyarrow") from None
     opened(path, _MOST_BYTES).close()
     try:
         with parquet.ParquetFile(path) as file:

@@ -47,8 +47,9 @@ def check_task(ledger: Ledger, circuit: Circuit, claim: Any) -> str:
 
 def read_task(letters: list[str], claim: Any) -> tuple[dict[str, int], list[Machine]]:
     """(the id of each letter by its name, what the task asks)."""
-    if not isinstance(claim, dict) or claim.get("name") not in MACHINES:
-        raise Unproved(f"the kernel has no rule for the task {claim!r:.60}")
+    name = claim.get("name") if isinstance(claim, dict) else None
+    if not isinstance(name, str) or name not in MACHINES:
+        raise Unproved(f"the kernel has no rule for the task {name!r:.60}")
     if len(set(letters)) < len(letters):
         raise Unproved("two letters of circuit.json have one name")
     names = {name: i for i, name in enumerate(letters)}

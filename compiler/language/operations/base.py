@@ -241,6 +241,10 @@ class Operation:
         """
         return None
 
+    def multiple(self, number: int) -> tuple[int, int, float] | None:
+        """(input, which of its numbers, factor) where this number of the result is a multiple of that one alone."""
+        return None
+
     @_of_its_inputs
     def evaluate(self, *inputs: Array) -> Array:
         raise NotImplementedError

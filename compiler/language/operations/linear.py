@@ -66,11 +66,15 @@ class Linear(Operation):
         ]
 
     def carries(self, number: int, *widths: int) -> tuple[int, int] | None:
+        found = self.multiple(number)
+        return found[:2] if found is not None and found[2] == 1 else None
+
+    def multiple(self, number: int) -> tuple[int, int, float] | None:
         rows = [(i, matrix[[number]].tocoo()) for i, matrix in enumerate(self.matrices)]
         read = [(i, row) for i, row in rows if row.nnz]
-        if len(read) != 1 or read[0][1].nnz != 1 or read[0][1].data[0] != 1:
+        if len(read) != 1 or read[0][1].nnz != 1:
             return None
-        return read[0][0], int(read[0][1].col[0])
+        return read[0][0], int(read[0][1].col[0]), read[0][1].data[0]
 
     @property
     def maps(self) -> tuple[sparse.csr_array, ...]:

@@ -59,7 +59,7 @@ def test_a_table_of_results():
     "why, reason",
     [
         ("block 2: channel 4: columns of several decays", "a channel has columns of several decays"),
-        ("the kernel has no rule for the task {'name': 'copy'}", "no rule for the task"),
+        ("the kernel has no rule for the task 'copy'", "no rule for the task"),
         ("the score of letter 12 is not shown to be the circuit's", "the scores are not shown to be the circuit's"),
         ("a sentence of 3 numbers", "a sentence of N numbers"),
     ],
