@@ -64,14 +64,14 @@ def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
                     found.append(ran)
                     yield ran
         of_op = [each for each in found if each.case.op == op]
-        for case in _told_at_its_size(kernel, op, of_op, lacking):
+        for case in told_at_its_size(kernel, op, of_op, lacking):
             for ran in _run(kernel, case, bool(both)):
                 of_op.append(ran)
                 yield ran
         yield from asked_together(kernel, op, of_op, lambda case: _run(kernel, case, bool(both)))
 
 
-def _told_at_its_size(
+def told_at_its_size(
     kernel: Kernel, op: str, found: Sequence[Ran], lacking: frozenset[tuple[str, Any]]
 ) -> Iterator[Case]:
     """The ways to tell a kernel of documents, where it ran none of those that the crossing has: at a size it takes."""
