@@ -51,6 +51,11 @@ def fits(length: int) -> str:
     return f"a max_length of {length} would fit"
 
 
+def tries(circuit: Circuit) -> int:
+    """How many lengths may be tried: fewer of a large circuit, and 0 of a very large one."""
+    return min(_MOST, _WORK // sum(stream.width + _OF_A_STREAM for stream in circuit.streams))
+
+
 def naming(
     refusal: TooLong, circuit: Circuit, tried: Callable[[int], object], said: Callable[[int], str] = fits
 ) -> TooLong:
@@ -63,7 +68,7 @@ def naming(
     the logarithmic scale. A large circuit is tried less often, or not at all.
     """
     low, high, best = 0, min(circuit.max_length, LARGEST_LENGTH + 1), 0
-    left = min(_MOST, _WORK // sum(stream.width + _OF_A_STREAM for stream in circuit.streams))
+    left = tries(circuit)
     lengths = itertools.chain((refusal.guess, lambda: low + 1), itertools.repeat(lambda: isqrt(low * high)))
     while left and high - low > 1:
         length = min(max(next(lengths)(), low + 1), high - 1)

@@ -30,7 +30,7 @@ from compiler.language.arguments import instance
 from compiler.layout import Layout
 from compiler.lowering.builder import BlockBuilder
 from compiler.targets import family_of, target_of
-from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, mixer_prefix, norm_name
+from compiler.targets.family import EMBEDDING, FINAL_NORM, HEAD, Family, mixer_prefix, norm_name
 from compiler.targets.sizes import Sizes
 from compiler.targets.target import Target
 from compiler.targets.tensors import exact_float32
@@ -204,15 +204,12 @@ def language_model(compiled: Compiled, most: int | None = None) -> LanguageModel
         )
         raise CompileError([(None, reason)])
     compiled = with_a_block(compiled)
-    alphabet, end = compiled.source.token_alphabet, compiled.source.end
-    tokens = with_special_tokens(list(alphabet.tokens), end)
+    alphabet, tokens = compiled.source.token_alphabet, _tokens(compiled)
     bounds, format = compiled.lane_bounds(), compiled.context.format
     special = _special_score(compiled, bounds)
     blocks = compiled.blocks
     size = family.size(blocks, compiled.lanes.count)
-    ends_with = None if end is None else alphabet.index(end)
-    step = max(largest_step(block, bounds) for block in blocks)
-    config = family.config(size, len(tokens), len(blocks), ends_with, step) | {"dtype": compiled.dtype}
+    config = _config(compiled, family, size, bounds)
     _check_size(config, LARGEST_MODEL if most is None else min(most, LARGEST_MODEL))
     groups = compiled.context.target.n_groups  # whoever bounds what each of them adds by itself gets so many times ours
     ballast = _norm_ballast(compiled, choose_ballast(size.d_model, groups * bounds, format), size.d_model)
@@ -236,6 +233,32 @@ def language_model(compiled: Compiled, most: int | None = None) -> LanguageModel
     tensors, layout = family.in_library(config, tensors, layout)
     _check_representable(tensors, format)
     return LanguageModel(config, tensors, tokens, lane_of, ballast, special, alphabet.size, layout)
+
+
+def parameters_of(compiled: Compiled) -> int:
+    """How many parameters the language model of a circuit over tokens has, none of which is made."""
+    family, compiled = compiled.context.target.family, with_a_block(compiled)
+    assert family is not None, "a mixer that some library ships"
+    size = family.size(compiled.blocks, compiled.lanes.count)
+    return _parameters(_config(compiled, family, size, compiled.lane_bounds()))
+
+
+def _tokens(compiled: Compiled) -> list[str]:
+    """The vocabulary: the alphabet, then the special tokens."""
+    return with_special_tokens(list(compiled.source.token_alphabet.tokens), compiled.source.end)
+
+
+def _config(compiled: Compiled, family: Family, size: Sizes, bounds: np.ndarray) -> dict:
+    """What config.json says; bounds: of the lanes."""
+    alphabet, end = compiled.source.token_alphabet, compiled.source.end
+    ends_with = None if end is None else alphabet.index(end)
+    step = max(largest_step(block, bounds) for block in compiled.blocks)
+    config = family.config(size, len(_tokens(compiled)), len(compiled.blocks), ends_with, step)
+    return config | {"dtype": compiled.dtype}
+
+
+def _parameters(config: dict) -> int:
+    return sum(prod(shape) for shape in tensor_shapes(config).values())
 
 
 def with_a_block(compiled: Compiled) -> Compiled:
@@ -267,7 +290,7 @@ def _norm_ballast(compiled: Compiled, least: Ballast, width: int) -> Ballast:
 
 def _check_size(config: dict, most: int) -> None:
     """Raise CompileError, before any tensor is made, where there are more parameters than this."""
-    parameters = sum(prod(shape) for shape in tensor_shapes(config).values())
+    parameters = _parameters(config)
     if parameters > most:
         told = family_of(config["model_type"]).told_sizes(config)
         sizes = f"d_model {told['d_model']}, d_state {told['d_state']}, {config['vocab_size']} tokens"

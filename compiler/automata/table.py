@@ -99,7 +99,7 @@ def _some(names: Mapping[str, object]) -> str:
 
 def minimal(table: Table) -> Table:
     """The least automaton with the same outputs behind every word; its states in the order of their first words."""
-    reached = _reached(table)
+    reached = reached_states(table)
     kind: dict[int, Hashable] = {s: table.outputs[s] for s in reached}
     count = len(set(kind.values()))
     while True:  # two states stay together while no letter tells them apart
@@ -118,7 +118,7 @@ def minimal(table: Table) -> Table:
     return Table(table.letters, following, place[kind[table.start]], outputs, names)
 
 
-def _reached(table: Table) -> list[int]:
+def reached_states(table: Table) -> list[int]:
     """The states that words lead to, the start first, by the length of the shortest word."""
     found = {table.start: None}
     waiting = [table.start]

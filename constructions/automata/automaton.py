@@ -36,6 +36,8 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import readout_integer, readout_one_hot
 from compiler.language.source import Tokens
 from compiler.language.stream import Stream
+from constructions.automata.explain import FOREVER_ELSEWHERE, turns_for_ever
+from constructions.automata.lengths import lengths_that_work
 from constructions.construction import Construction, parameter
 from constructions.papers import KROHN_RHODES
 from verify.tasks.recognition import Recognition
@@ -87,7 +89,8 @@ class Automaton(Construction):
         orders = orders_of(self.cascade)
         if orders is None:
             raise ValueError(
-                f"the automaton holds a group that no counts follow on {self.arch}; --arch gated-deltanet follows it"
+                f"the automaton holds a group that no counts follow on {self.arch}"
+                + f"; {FOREVER_ELSEWHERE}" * turns_for_ever(self.least)
             )
         return orders
 
@@ -158,9 +161,10 @@ class Automaton(Construction):
         self.check_names()
         longest = self.longest
         if longest is not None and (self.max_length is None or self.max_length > longest):
+            moduli, other = ", ".join(map(str, self.moduli)), f"; {FOREVER_ELSEWHERE}" * turns_for_ever(self.least)
             raise ValueError(
-                f"this automaton holds a group, which counts modulo {', '.join(map(str, self.moduli))} follow to "
-                f"a bounded length only: at most {longest:,} letters; --length {longest} works"
+                f"this automaton holds a group, which on {self.arch} counts modulo {moduli} follow to a bounded length "
+                f"only: at most {longest:,} letters; {lengths_that_work(self, longest)}{other}"
             )
 
     def tasks(self) -> list[Recognition]:

@@ -49,7 +49,7 @@ def automaton_command(
     given = _given(regex, table, name, letters)
     with working("decide", quiet=as_json):
         from constructions.automata.automaton import Automaton, table_json
-        from constructions.automata.explain import decide, with_swaps
+        from constructions.automata.explain import FOREVER_ELSEWHERE, decide, with_swaps
 
         construction = Automaton(table=table_json(given), arch=arch, dtype=dtype, max_length=most, seed=seed)
         construction.check_names()  # before a promise is told that no checkpoint could keep
@@ -58,7 +58,8 @@ def automaton_command(
         say(strict_json(decision.to_json()) if as_json else "\n".join(decision.says))
         return
     if decision.swaps is None and decision.levels is None and decision.bounded is None:
-        raise ValueError(" ".join(decision.says))
+        other = f"; {FOREVER_ELSEWHERE}" if with_swaps(decision, given).swaps is not None else ""
+        raise ValueError(" ".join(decision.says).removesuffix("." * bool(other)) + other)
     if not as_json:
         console.print(*decision.says, sep="\n")
     run(construction, out, verify, samples, certify, as_json, force, _keys(decision, construction))

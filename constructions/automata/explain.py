@@ -13,7 +13,7 @@ from compiler.automata.holonomy import cascade_of
 from compiler.automata.images import CapMet, images
 from compiler.automata.monoid import Monoid, transition_monoid
 from compiler.automata.solvable import MOST_ELEMENTS, counting_cascade
-from compiler.automata.table import Table, minimal
+from compiler.automata.table import Table, minimal, reached_states
 from compiler.automata.turning import turning_of, turnings
 
 SARROF = "Sarrof, Veitsman and Hahn 2024"
@@ -22,6 +22,8 @@ SCHUETZENBERGER = "Schützenberger 1965"
 GRAZZI = "Grazzi et al. 2024"
 BARRINGTON = "Barrington 1989; Merrill, Petty and Sabharwal 2024"
 FOREVER = "every length"
+FOREVER_ELSEWHERE = f"--arch gated-deltanet holds it for {FOREVER}"
+_WITHOUT_TURNS = "Mamba and Mamba-2"
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def decide(table: Table) -> Decision:
         if monoid.whole
         else f"more than {monoid.size:,} elements (the cap was met)"
     )
+    size = f"{_states(table, least)}, {size}"
     count = monoid.size if monoid.whole else None
     if not monoid.aperiodic and not monoid.whole:
         return _with_a_circle(least, monoid, size)
@@ -91,12 +94,22 @@ def with_swaps(decision: Decision, table: Table) -> Decision:
         cascade = turning_of(least)
     except CapMet as cap:
         return replace(decision, says=(*decision.says, f"Gated DeltaNet: not tried, because {cap}."))
-    moved = turnings(cascade)
-    swaps = sum(turning.columns for turning in moved)
-    resets = sum(not level.moves for level in cascade.levels)
-    parts = f"{_many(resets, 'reset')} and {_many(swaps, 'state')} that a swap moves at each letter"
-    says = f"Gated DeltaNet: {parts}, {FOREVER} ({KROHN_RHODES}; reflections: {GRAZZI})."
+    swaps = sum(turning.columns for turning in turnings(cascade))
+    resets = _many(sum(not level.moves for level in cascade.levels), "reset")
+    says = f"Gated DeltaNet: {resets}, {FOREVER} ({KROHN_RHODES})."
+    if swaps:
+        columns = f"{_many(swaps, 'column')} of state, each moved by one swap of two places a letter"
+        says = f"Gated DeltaNet: {columns}, and {resets}, {FOREVER} ({KROHN_RHODES}; a swap is a reflection: {GRAZZI})."
     return replace(decision, says=(*decision.says, says), swaps=swaps)
+
+
+def turns_for_ever(least: Table) -> bool:
+    """Whether Gated DeltaNet follows a minimal table for every length, by a cascade within the caps."""
+    try:
+        turning_of(least)
+    except CapMet:
+        return False
+    return True
 
 
 def _counts(least: Table, held: tuple[Group, ...]) -> tuple[tuple[int, ...], int] | None:
@@ -114,8 +127,16 @@ def _counts(least: Table, held: tuple[Group, ...]) -> tuple[tuple[int, ...], int
     return (orders, longest_counted(orders)) if orders else None
 
 
-def _states(least: Table) -> str:
-    return _many(least.states, "state")
+def _states(table: Table, least: Table) -> str:
+    """How many states the minimal table has, and beside it the one that was given, of which a task is told."""
+    found = _many(least.states, "state")
+    if table.states == least.states:
+        return found
+    return f"{found} ({table.states} as written, before equal ones are joined{_left_out(table)})"
+
+
+def _left_out(table: Table) -> str:
+    return "" if len(reached_states(table)) == table.states else " and those that no word reaches are left out"
 
 
 def _many(count: int, what: str) -> str:
@@ -126,7 +147,7 @@ def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> 
     levels = len(cascade.levels)
     least_blocks, most_blocks = _many(levels + 1, "block"), _many(2 * levels + 1, "block")
     says = (
-        f"{_states(least)}, {size}, star-free ({SCHUETZENBERGER}), {_many(levels, 'reset')} ({KROHN_RHODES}).",
+        f"{size}, star-free ({SCHUETZENBERGER}), {_many(levels, 'reset')} ({KROHN_RHODES}).",
         f"Mamba: {least_blocks}, {FOREVER}. Mamba-2: at most {most_blocks}, {FOREVER}.",
         f"Diagonal non-negative state-space models at fixed precision hold exactly such languages ({SARROF}).",
     )
@@ -145,17 +166,20 @@ def _with_groups(
     hard = next((group for group in held if not group.solvable), None)
     if counts is not None:
         moduli = ", ".join(map(str, counts[0]))
-        why = f"Counts modulo {moduli} follow it to a bounded length: at most {counts[1]:,} letters."
+        why = f"{_WITHOUT_TURNS}: counts modulo {moduli} follow it to a bounded length: at most {counts[1]:,} letters."
     elif hard is not None:
-        why = f"{hard.name} is not solvable, so its word problem is complete for NC^1 ({BARRINGTON}): refused on Mamba."
+        why = (
+            f"{_WITHOUT_TURNS}: refused at any length, for this compiler counts only in groups that can be solved, and "
+            f"{hard.name} cannot: its word problem is complete for NC^1 ({BARRINGTON})."
+        )
     else:
         why = (
-            f"Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or a bounded length, to which counts follow "
-            f"them. They are taken apart into counts where the group of a level has at most {MOST_ELEMENTS} elements, "
-            "and this one's cascade has a larger one, or none is known: refused on Mamba."
+            f"{_WITHOUT_TURNS}: refused at any length. Groups take eigenvalues below 0 or complex ones ({GRAZZI}), or "
+            "a bounded length, to which counts follow them. They are taken apart into counts where the group of a "
+            f"level has at most {MOST_ELEMENTS} elements, and this one's cascade has a larger one, or none is known."
         )
     says = (
-        f"{_states(least)}, {size}, not star-free: it holds {names}.",
+        f"{size}, not star-free: it holds {names}.",
         f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
         why,
     )
@@ -169,7 +193,7 @@ def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:
     """The cap was met, and among what was found an element permutes states around a circle."""
     order = monoid.period
     says = (
-        f"{_states(least)}, {size}, not star-free: a word permutes states around circles, so it holds C_{order}.",
+        f"{size}, not star-free: a word permutes states around circles, so it holds C_{order}.",
         f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
         "Which groups it holds beside that is not told: the cap of the monoid was met.",
     )
@@ -180,7 +204,7 @@ def _open(least: Table, star_free: bool, count: int | None, size: str, cap: str)
     """A cap was met on the way to a cascade."""
     known = "star-free" if star_free else "not decided"
     says = (
-        f"{_states(least)}, {size}, {known}; the cap was met: {cap}, and so it is not taken apart into resets.",
+        f"{size}, {known}; the cap was met: {cap}, and so it is not taken apart into resets.",
         "A smaller automaton, or a language of which this one is a combination, would work.",
     )
     return Decision(least.states, count, star_free or None, (), None, says, "")

@@ -16,10 +16,11 @@ FEW = 64  # elements of a monoid: every star-free language of so few is to be pr
 HEAD = """# Every regular language
 
     construct automaton --regex '(a|b)*abb' --explain
-    4 states, 7 elements, star-free (Schützenberger 1965), 2 resets (Krohn and Rhodes 1965).
+    4 states (5 as written, before equal ones are joined), 7 elements,
+    star-free (Schützenberger 1965), 2 resets (Krohn and Rhodes 1965).
     Mamba: 3 blocks, every length. Mamba-2: at most 5 blocks, every length.
     …
-    Gated DeltaNet: 3 resets and 0 states that a swap moves at each letter, every length (Krohn and Rhodes 1965; …).
+    Gated DeltaNet: 3 resets, every length (Krohn and Rhodes 1965).
     construct automaton --regex '(a|b)*abb' --out out/abb
 
 The first says what the language is, and which mixer can hold it for how long. The second writes the checkpoint, which

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from compiler.automata.images import CapMet
+from compiler.automata.regex import regex_table
 from compiler.automata.table import Table, table_of
 from constructions.automata.automaton import table_json
 from constructions.automata.explain import decide
@@ -39,9 +41,39 @@ def test_groups_are_named_with_the_theorem_that_says_what_they_take(name: str, g
     assert said["promise"] == promise and "Sarrof" in " ".join(said["says"])
 
 
-def test_a_group_that_is_not_solvable_is_refused_with_the_theorem() -> None:
-    with pytest.raises(ValueError, match="A_5 is not solvable.*refused on Mamba"):
+@pytest.mark.parametrize("more", [[], ["--arch", "mamba2"], ["--length", "10"]])
+def test_a_group_that_is_not_solvable_is_refused_with_the_theorem_and_what_holds_it(more: list[str]) -> None:
+    """On both mixers, at any length: the compiler's limit, and beside it what works."""
+    said = "Mamba and Mamba-2: refused at any length, for this compiler counts .* A_5 cannot: .*NC.1 .*; --arch gated"
+    with pytest.raises(ValueError, match=said):
+        CliRunner().invoke(app, ["automaton", "--name", "a5", *more], catch_exceptions=False)
+
+
+def test_no_mixer_is_named_that_does_not_hold_it_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    def capped(table: Table) -> None:
+        raise CapMet("a level of its cascade is large")
+
+    monkeypatch.setattr("constructions.automata.explain.turning_of", capped)
+    with pytest.raises(ValueError) as refusal:
         CliRunner().invoke(app, ["automaton", "--name", "a5"], catch_exceptions=False)
+    assert "gated-deltanet" not in str(refusal.value) and str(refusal.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "table, said",
+    [
+        (regex_table("a*b(a|b)"), "4 states (6 as written, before equal ones are joined), "),
+        (regex_table("(aa|b)*"), "3 states (5 as written, before equal ones are joined), "),
+        (
+            table_of({"p": {"a": "p"}, "q": {"a": "p"}}, "p", {"p": "yes", "q": "no"}),
+            "1 state (2 as written, before equal ones are joined and those that no word reaches are left out), ",
+        ),
+        (table_of({"p": {"a": "p"}}, "p", {"p": "yes"}), "1 state, "),
+    ],
+)
+def test_states_are_told_as_they_are_written_too(table: Table, said: str) -> None:
+    """For the task is told of those."""
+    assert decide(table).says[0].startswith(said)
 
 
 @pytest.mark.parametrize("seed, letters", [(0, "ab"), (1, "abcdefgh"), (2, "a")])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from compiler.automata.counted import orders_of, powers_of
 from compiler.automata.images import images
 from compiler.automata.table import minimal
 from compiler.automata.turning import turning_cascade
+from constructions.automata import lengths
 from constructions.automata.automaton import Automaton, table_json
 from constructions.automata.explain import decide
 from constructions.automata.languages import NAMED
@@ -64,7 +68,7 @@ def test_powers_of_one_permutation_are_found(moves: list, order: int | None) -> 
 def test_a_length_is_asked_for_and_bounded() -> None:
     table = table_json(NAMED["abab-star"].make())
     for length in (None, 3000):
-        with pytest.raises(ValueError, match="counts modulo 2 follow.*at most 2,048 letters; --length 2048 works"):
+        with pytest.raises(ValueError, match="counts modulo 2 follow.*at most 2,048 letters; .*--length 2048 makes"):
             Automaton(table=table, max_length=length).check_sizes()
     said = decide(NAMED["tomita-3"].make())
     assert said.bounded == 2048 and "to a bounded length: at most 2,048 letters" in said.says[-1]
@@ -72,8 +76,31 @@ def test_a_length_is_asked_for_and_bounded() -> None:
 
 def test_what_no_count_follows_is_refused() -> None:
     table = NAMED["a5"].make()
-    with pytest.raises(ValueError, match="no counts follow on mamba; --arch gated-deltanet follows it"):
+    with pytest.raises(ValueError, match="no counts follow on mamba; --arch gated-deltanet holds it for every length"):
         Automaton(table=table_json(table), max_length=LENGTH).check_sizes()
+
+
+@pytest.mark.parametrize("name, arch, dtype", [("parity", "mamba2", "float32"), ("parity", "mamba", "float16")])
+def test_lengths_are_named_with_the_models_that_they_make(name: str, arch: str, dtype: str) -> None:
+    """The least that is named is built, and has so many parameters."""
+    asked = Automaton(table=table_json(NAMED[name].make()), arch=arch, dtype=dtype)  # type: ignore[arg-type]
+    with pytest.raises(ValueError) as refusal:
+        asked.check_sizes()
+    told = re.findall(r"--length (\d+) makes a model of ([\d,]+) parameters", str(refusal.value))
+    assert (len(told) == 2 and told[1][0] == "2048") == (dtype == "float32"), told
+    built = build(replace(asked, max_length=int(told[0][0])))
+    assert sum(tensor.numel() for tensor in built.model.tensors.values()) == int(told[0][1].replace(",", "")) < 1 << 27
+    assert str(refusal.value).endswith("; --arch gated-deltanet holds it for every length")
+
+
+def test_no_length_is_named_that_was_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither where all are refused, nor where nothing is tried."""
+    asked = Automaton(table=table_json(NAMED["abab-star"].make()), dtype="bfloat16")
+    with pytest.raises(ValueError, match="in bfloat16 a --length below 20 may work"):
+        asked.check_sizes()
+    monkeypatch.setattr(lengths, "tries", lambda circuit: 1)
+    with pytest.raises(ValueError, match="the longer, the larger the model; begin with a --length such as 20"):
+        asked.check_sizes()
 
 
 def test_a_cascade_without_groups_has_no_orders() -> None:

@@ -97,7 +97,13 @@ def test_parity_for_ever_in_plain_transformers(tmp_path: Path) -> None:
 def test_it_is_explained_with_its_theorem() -> None:
     said = run("automaton", "--name", "a5", "--explain")
     assert said["swaps"] == 4
-    assert any(s.startswith("Gated DeltaNet: 0 resets and 4 states") and "Grazzi" in s for s in said["says"])
+    told = "Gated DeltaNet: 4 columns of state, each moved by one swap of two places a letter, and 0 resets"
+    assert said["says"][-1].startswith(told) and "Grazzi" in said["says"][-1]
+
+
+def test_no_swap_is_told_where_there_is_none() -> None:
+    said = run("automaton", "--name", "ends-with-abb", "--explain")
+    assert said["swaps"] == 0 and said["says"][-1] == "Gated DeltaNet: 3 resets, every length (Krohn and Rhodes 1965)."
 
 
 def test_what_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,8 @@ def test_blocks_answer_what_the_table_answers(name: str, arch: str) -> None:
 def test_the_decision_says_what_is_counted() -> None:
     said = decide(NAMED["s3"].make())
     assert (
-        said.bounded == 1536 and "Counts modulo 2, 3 follow it to a bounded length: at most 1,536 letters." in said.says
+        said.bounded == 1536
+        and "Mamba and Mamba-2: counts modulo 2, 3 follow it to a bounded length: at most 1,536 letters." in said.says
     )
     assert decide(NAMED["s4"].make()).bounded == 1536
     assert decide(NAMED["a5"].make()).bounded is None
