@@ -67,10 +67,11 @@ def _longest_name(directory: Path) -> float:
 
 
 @contextmanager
-def staging(target: Path) -> Iterator[Path]:
+def staging(target: Path, new: bool = False) -> Iterator[Path]:
     """A new directory beside the target that takes its place if the body succeeds and vanishes if it fails.
 
-    What stood at the target is gone afterwards. Any failure leaves the disk as it was.
+    What stood at the target is gone afterwards. Any failure leaves the disk as it was. new: nothing may stand there;
+    CheckpointError where another run made it meanwhile.
     """
     target = _followed(target)
     with _workspace(target) as place, naming(target, place):
@@ -78,6 +79,8 @@ def staging(target: Path) -> Iterator[Path]:
         for path in (*place.iterdir(), place):
             if not path.is_symlink():  # what a kept link leads to is nobody's of ours, and may be a pipe
                 _flush(path)
+        if new and os.path.lexists(target):
+            raise CheckpointError(f"{target} was made by another run meanwhile, and is left alone.")
         _move_in(place, target)
 
 

@@ -105,18 +105,23 @@ def naming(path: Path, place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def placed_first(path: Path, text: str, is_needed: Callable[[], bool]) -> Iterator[None]:
-    """The whole file, in place before the body begins; what stood there is back if the body fails.
+def placed_first(path: Path, text: str, is_needed: Callable[[], bool], new: bool = False) -> Iterator[None]:
+    """The whole file, in place before the body begins; what stood there is back if the body fails. new: nothing may
+    stand there; CheckpointError where another run made it meanwhile.
 
     is_needed: whether what the body wrote stands, although it failed: then the file stays as well. A process that is
     killed in the body leaves the earlier file beside it, under a name that ends in .retired.
     """
     retired = beside(path, "retired")
     earlier = path.exists()
+    if new:
+        _write_new(path, text)
+        earlier = False
     try:
         if earlier:
             shutil.copy(path, retired)
-        write_whole(path, text)
+        if not new:
+            write_whole(path, text)
         yield
     except BaseException:
         if earlier and retired.exists() and not is_needed():
@@ -126,6 +131,23 @@ def placed_first(path: Path, text: str, is_needed: Callable[[], bool]) -> Iterat
         raise
     finally:
         retired.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, text: str) -> None:
+    """All of a file that is not there; CheckpointError where another run has made it."""
+    place = beside(path, "partial")
+    try:
+        with naming(path, place):
+            place.write_text(text, "utf-8", newline="\n")
+            try:
+                os.link(place, path)  # which replaces nothing
+            except (PermissionError, NotImplementedError):  # of a file system without links
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+                place.replace(path)
+    except FileExistsError as reason:
+        raise CheckpointError(f"{path} was made by another run meanwhile, and is left alone.") from reason
+    finally:
+        place.unlink(missing_ok=True)
 
 
 def beside(path: Path, role: str) -> Path:

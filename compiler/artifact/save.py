@@ -87,7 +87,7 @@ def write(
     texts = checkpoint_texts(config, tokens, manifest["promise"]["stop"], circuit) | dict(beside)
     check_target(target, overwrite)
     try:
-        with staging(target) as place:
+        with staging(target, new=not overwrite) as place:
             kept = keep_what_is_not_ours(target, place)
             for name, text in (texts if kept else texts | {CARD: card}).items():
                 write_text(place / name, text)

@@ -82,15 +82,17 @@ def write(
     out: Path,
     noise: Mapping[str, Any] | None = None,
     key_file: Path | None = None,
+    overwrite: bool = True,
 ) -> Key:
     """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it. Files
     in an earlier one that are the user's own stay.
 
     manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise. key_file:
-    where the key goes before the directory appears, so that no weights ever stand without theirs.
+    where the key goes before the directory appears, so that no weights ever stand without theirs. overwrite: whether
+    what another run made meanwhile is replaced; else CheckpointError.
     """
     plain = {name: text_of(source / name) for name in BESIDE if (source / name).exists()}
-    with ExitStack() as stack, staging(out) as place:
+    with ExitStack() as stack, staging(out, new=not overwrite) as place:
         for name in TEXTS:
             write_text(place / name, text_of(source / name))
         write_weights(tensors, place)
@@ -99,7 +101,8 @@ def write(
         keep_others(out, place, _own_files(out))
         key = Key(level, file_hash(place / WEIGHTS), steps, plain)
         if key_file is not None:
-            stack.enter_context(placed_first(key_file, key.text(), lambda: _has_weights(out, key)))
+            needed = lambda: _has_weights(out, key)
+            stack.enter_context(placed_first(key_file, key.text(), needed, new=not overwrite))
     return key
 
 

@@ -31,7 +31,7 @@ def write_directory(
     target = Path(os.path.abspath(target))
     _check(target, overwrite, _directory_record)
     try:
-        with staging(target) as place:
+        with staging(target, new=not overwrite) as place:
             fill(place)
             write_text(place / CARD, card)
             others = keep_others(target, place, _own_files(target))

@@ -74,9 +74,11 @@ def disguise_checkpoint(
     epsilon: float = 0,
     where: str = "all",
     key_file: Path | None = None,
+    overwrite: bool = True,
 ) -> Disguised:
     """Write the checkpoint in another basis to `out`, and return its key. epsilon: noise on every weight behind that;
-    where: "head" for noise on the head's weights only. key_file: where the key goes, before the directory.
+    where: "head" for noise on the head's weights only. key_file: where the key goes, before the directory. overwrite:
+    whether what another run made there meanwhile is replaced.
 
     DisguiseError where no disguise is exact: of circuits over numbers, of bounded errors, and where nothing that the
     level adds is proved; CheckpointError for a checkpoint that is not what its circuit compiles to.
@@ -100,7 +102,8 @@ def disguise_checkpoint(
         measured |= measured_noise(built, with_tensors(built, noisy), samples)
         if where == "head" and proof is not None:
             measured |= lead_with_noise(built.model.config, exact, noisy, promise_of(built), proof)
-    key = write(directory, manifest_content(directory), level, found.steps, found.tensors, out, measured, key_file)
+    steps, tensors = found.steps, found.tensors
+    key = write(directory, manifest_content(directory), level, steps, tensors, out, measured, key_file, overwrite)
     return Disguised(found, key, proof, left_out, logits, sequences, measured)
 
 

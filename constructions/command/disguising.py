@@ -79,7 +79,9 @@ def disguise(
         check_spared(out, {"DIRECTORY": directory})
         check_epsilon(noise, noise_in)
         place = _key_place(key, out, force)
-        found = disguise_checkpoint(directory, out, level, seed, certify, samples, noise, noise_in, place)
+        found = disguise_checkpoint(
+            directory, out, level, seed, certify, samples, noise, noise_in, place, overwrite=force
+        )
     report = _report(found, out, place)
     if as_json:
         say(strict_json(report))

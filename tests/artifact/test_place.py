@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from compiler.artifact import place
+from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import read_manifest
+from compiler.artifact.plain_files import placed_first
 from tests.artifact import kills
 from tests.spread import some
 
@@ -82,3 +84,36 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
         (new / "new").write_text("new")
     assert link.is_symlink() and [path.name for path in real.iterdir()] == ["new"]
     assert [path.name for side in (real, link) for path in side.parent.iterdir()] == ["out", "out"]
+
+
+def test_what_another_run_made_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    out, refused = tmp_path / "out", pytest.raises(CheckpointError, match="made by another run meanwhile")
+    with refused, place.staging(out, new=True) as mine:
+        (mine / "a").write_text("mine")
+        with place.staging(tmp_path / "out") as other:
+            (other / "a").write_text("other")
+    assert (tmp_path / "out" / "a").read_text() == "other"
+    with place.staging(tmp_path / "out") as mine:
+        (mine / "a").write_text("mine")
+    assert (tmp_path / "out" / "a").read_text() == "mine"  # what stood before is replaced
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_key_that_another_run_made_meanwhile_is_left_alone(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, link = tmp_path / "key", os.link
+
+    def late(*paths: Path) -> None:
+        key.write_text("other")
+        if not links:
+            raise PermissionError
+        link(*paths)
+
+    monkeypatch.setattr(os, "link", late)
+    with (
+        pytest.raises(CheckpointError, match="made by another run meanwhile"),
+        placed_first(key, "mine", lambda: False, new=True),
+    ):
+        pass
+    assert key.read_text() == "other" and [path.name for path in tmp_path.iterdir()] == ["key"]
