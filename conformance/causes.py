@@ -284,6 +284,9 @@ _MISTAKES: dict[str, Change] = {
     "the gate acts before D u is added": lambda operands, case: (
         operands | {"gate_before_skip": True} if {"D", "z"} <= operands.keys() else None
     ),
+    "D u is multiplied by Δ": lambda operands, case: (
+        operands | {"step_in_skip": True} if "D" in operands and case.op in ("ssd", "selective_scan") else None
+    ),
     "the bias of Δ is left out": _without(*_BIAS),
     "the bias of Δ is added twice": _with(_BIAS, lambda m: 2 * m),
     "the softplus is left out": _without("delta_softplus", "dt_softplus"),

@@ -159,21 +159,21 @@ def _in_digits(operation: Operation) -> Operation:
 @_in_digits
 def selective_scan(
     kind: Kind, u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, initial_state=None,
-    seq_idx=None, gate_before_skip=False,
+    seq_idx=None, gate_before_skip=False, step_in_skip=False,
 ) -> dict[str, Numbers]:  # fmt: skip
     """The scan of Mamba: u, delta, z (b, d, l), A (d, n), B and C (b, n, l) or (b, g, n, l), D and delta_bias (d,),
     initial_state (b, d, n), or (documents, d, n) of those in the only row, seq_idx (b, l) the number of the document
     that a position belongs to.
 
-    y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g). gate_before_skip: y silu(z) + D u, as no right
-    scan has it and `causes` tries it.
+    y (b, d, l), last_state (b, d, n). Channel i reads group i // (d/g). gate_before_skip: y silu(z) + D u, and
+    step_in_skip: y + Δ D u, as no right scan has it and `causes` tries it.
     """
     grouped = lambda m: (m[:, None] if m.dim() == 3 else m).permute(0, 3, 1, 2)
     of: Any = lambda m: None if m is None else numbers(m, kind)
     y, last = _scan(
         kind, of(u.transpose(1, 2)), _steps(kind, of(delta.transpose(1, 2)), of(delta_bias), delta_softplus), of(A),
         of(grouped(B)), of(grouped(C)), of(D), None if z is None else of(z.transpose(1, 2)), of(initial_state), seq_idx,
-        gate_before_skip,
+        gate_before_skip, step_in_skip,
     )  # fmt: skip
     return {"y": y.transpose(0, 2, 1), "last_state": last}
 
@@ -181,7 +181,7 @@ def selective_scan(
 @_in_digits
 def ssd(
     kind: Kind, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False, dt_limit=None, initial_states=None,
-    seq_idx=None, chunk_size=None, gate_before_skip=False,
+    seq_idx=None, chunk_size=None, gate_before_skip=False, step_in_skip=False,
 ) -> dict[str, Numbers]:  # fmt: skip
     """The scan of Mamba-2: x, z (b, l, h, p), dt (b, l, h), A (h,), B and C (b, l, g, n), D (h,) or (h, p), dt_bias
     (h,), initial_states (b, h, p, n), or of each document of the only row, seq_idx (b, l); dt_limit = (least, most)
@@ -202,8 +202,9 @@ def ssd(
     initial = None if initial_states is None else of(initial_states).reshape(-1, heads * p, n)
     decay = of(A).repeat(p)[:, None]
     y, last = _scan(
-        kind, flat(x), steps.repeat(p, axis=2), decay, of(B), of(C), of(D), flat(z), initial, seq_idx, gate_before_skip
-    )
+        kind, flat(x), steps.repeat(p, axis=2), decay, of(B), of(C), of(D), flat(z), initial, seq_idx,
+        gate_before_skip, step_in_skip,
+    )  # fmt: skip
     return {"y": y.reshape(batch, length, heads, p), "last_state": last.reshape(batch, heads, p, n)}
 
 
@@ -212,7 +213,7 @@ def _steps(kind: Kind, delta: Numbers, bias: Numbers | None, softplus: bool) -> 
     return _each(kind.softplus, delta) if softplus else delta
 
 
-def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip) -> tuple[Numbers, Numbers]:
+def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip, step_in_skip) -> tuple[Numbers, Numbers]:
     """h ← exp(Δ A) h + Δ u B, y = (C·h + D u) silu(z): u, delta, z (b, l, d), B and C (b, l, g, n), A (d, n or 1).
     Channel i reads group i // (d/g).
     """
@@ -228,7 +229,7 @@ def _scan(kind, u, delta, A, B, C, D, z, initial, seq_idx, gate_before_skip) -> 
         y, h = _walked(decay, written, B, C, h, kind.of(0), seq_idx)
     gate = 1 if z is None else _each(kind.silu, z)
     y = y * gate if gate_before_skip else y
-    y = y if D is None else y + D * u
+    y = y if D is None else y + D * (delta * u if step_in_skip else u)
     y = y if gate_before_skip else y * gate
     return y, h
 

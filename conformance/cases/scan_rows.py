@@ -79,17 +79,23 @@ ROWS = (
         *(), stage="decay", name="erase after much", asks="exp(ΔA) = 0 exactly, not a small number", length=9,
         decay=(ERASE,), step=(0, 1), values=(2.0**14, -(2.0**14), 2.0**-6), columns=1,
     ),
-    Row(stage="skip and gate", name="skip", asks="D u, each channel with its own D", length=5, skip=True, heads=5),
+    Row(
+        *(), stage="skip and gate", name="skip", asks="D u, each channel with its own D, and without Δ", length=5,
+        step=(0, 1), skip=True, heads=5,
+    ),
     Row(
         *(), stage="skip and gate", name="skip of channels", asks="D u, each channel of a head with its own D",
-        length=5, skip=True, heads=3, each_skip=True, only="ssd",
+        length=5, step=(0, 1), skip=True, heads=3, each_skip=True, only="ssd",
     ),
     Row(
         *(), stage="skip and gate", name="skip of 40 channels", asks="D of channels beyond a tile of 32", length=5,
         skip=True, heads=2, channels=40, each_skip=True, only="ssd",
     ),
-    Row(stage="skip and gate", name="gate", asks="a factor silu(z)", length=7, gate=True),
-    Row(stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, skip=True, gate=True),
+    Row(stage="skip and gate", name="gate", asks="a factor silu(z)", length=7, step=(0, 1), gate=True),
+    Row(
+        *(), stage="skip and gate", name="skip and gate", asks="the gate acts on C·h + D u", length=7, step=(0, 1),
+        skip=True, gate=True,
+    ),
     Row(
         *(), stage="batch", name="batch", asks="each row has its own B, C, Δ and state", length=9, batch=3,
         decay=BOTH, step=(0, 1), skip=True,

@@ -78,6 +78,22 @@ def test_a_gate_before_d_is_likely(op: str) -> None:
     assert why([run(faulty(op, "gate before D"), case) for case in short]).likely == "the gate acts before D u is added"
 
 
+def test_a_step_in_the_skip_is_likely_and_shows_at_its_own_stage() -> None:
+    """A new user's kernel had it: where Δ was 1 in each case with D, the first wrong stage was that of rows."""
+
+    def scan(u, delta, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False):
+        x, step, B, C = (m.float() for m in (u, delta, B, C))
+        step = step if delta_bias is None else step + delta_bias[:, None]
+        step = torch.nn.functional.softplus(step) if delta_softplus else step
+        y = selective_scan(x, step, A, B, C)
+        y = y if D is None else y + D[:, None] * step * x
+        return (y if z is None else y * torch.nn.functional.silu(z.float())).to(u.dtype)
+
+    ran = [run(kernel(scan), case) for case in SHORT]
+    wrong = [outcome.case for outcome in ran if outcome.finding.status == "failed"]
+    assert why(ran).likely == "D u is multiplied by Δ" and wrong[0].stage == "skip and gate"
+
+
 def test_a_mistake_that_explains_some_only_is_not_likely() -> None:
     """D is left out where there is a gate: "D u is left out" gives what was seen there, but D works elsewhere."""
     tested = changed(lambda m: m | {"D": None} if m["z"] is not None else m)
