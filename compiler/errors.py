@@ -26,8 +26,19 @@ class CompileError(ValueError):
         return reason if stream is None else f"{stream.as_written.label} ({stream.origin}): {reason}"
 
 
+class GrowsTooFar(NotImplementedError):
+    """A rule's reason that a shorter length may do away with. `TooLong.SHORTER` stands in it.
+
+    guess: a length for which it is worth to compile anew.
+    """
+
+    def __init__(self, reason: str, guess: int):
+        super().__init__(reason)
+        self.guess = guess
+
+
 class TooLong(CompileError):
-    """Sums leave the exact integers, and would not up to a shorter length, or so it seems.
+    """Sums leave the exact integers, or a division its thresholds; up to a shorter length they would not, so it seems.
 
     guess: a length for which it is worth to compile anew, 0 where there is none. `SHORTER` stands in the reasons.
     """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler.artifact.answers import strange_tokens
 from compiler.artifact.package import bare
 from compiler.compiled import Compiled
 from compiler.driver import compile
@@ -87,6 +88,7 @@ def verify(
     if not asked:
         raise ValueError(
             f"the function answers None on all {tried:,} sequences of up to {upto} tokens, so nothing was compared"
+            f"{strange_tokens(function, compiled.source.token_alphabet)}"
         )
     outcome = Outcome(tried, upto)
     show(str(outcome))

@@ -20,6 +20,7 @@ from compiler.artifact.errors import CheckpointError
 from compiler.artifact.json_files import read_json, shown
 from compiler.artifact.schema import parse
 from compiler.compiled import Compiled
+from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import close_to
 from compiler.language.input_language import InputLanguage
 from compiler.language.markdown import one_line
@@ -100,9 +101,16 @@ def record(compiled: Compiled, task: Task) -> Answers:
     made = Answers(VERSION, _name(task), _says(task), found)
     if not made.questions:
         raise CheckpointError(
-            f"the task {made.function} answers None on all {len(found):,} sequences that it was asked."
+            f"the task {made.function} answers None on all {len(found):,} sequences that it was asked"
+            f"{strange_tokens(task, alphabet)}."
         )
     return made
+
+
+def strange_tokens(task: object, alphabet: Alphabet) -> str:
+    """What a task of a general form reads that is no token of the circuit, in words that follow; "" without such."""
+    odd = [token for token in getattr(task, "tokens", ()) if token not in alphabet.tokens]
+    return f"; it reads {odd[0]!r}, which is no token of the circuit's alphabet" if odd else ""
 
 
 def _sequences(language: InputLanguage) -> Iterator[np.ndarray]:

@@ -26,7 +26,7 @@ def regex_table(expression: str, letters: str = "") -> Table:
             "add it to the letters"
         )
     if not alphabet:
-        raise ValueError(f"the expression {expression!r} has no letter; name the letters beside it")
+        raise ValueError(f"the expression {expression!r} has no letter; write one, or name all letters by --letters")
     reserved = sorted(set(alphabet) & set(RESERVED))
     if reserved:
         raise ValueError(f"{reserved[0]!r} cannot be a letter: in an expression it is a sign ({WORDS})")

@@ -16,6 +16,7 @@ RESERVED = "*+?|&^(){}[].\\, "
 WORDS = "letters, | ( ) * + ? {m,n} [a-c] . (any letter), & (both) and ^ (shuffle)"
 _SIGN = re.compile(r"\[\^?(?P<held>[^][]*)\]|\{(?P<times>[^{}]*)\}|(?P<one>[^][{}])", re.DOTALL)
 _TIMES = re.compile(r"(?P<least>[0-9]*)(?P<comma>,)?(?P<most>[0-9]*)")
+_NO_LETTERS = frozenset(", ")  # which the library refuses in words of its own
 _JOINING, _REPEATING = frozenset("|&^"), frozenset("*+?")
 
 
@@ -83,6 +84,8 @@ def read_signs(expression: str) -> tuple[set[str], int]:
             if one == "$":
                 told = "which elsewhere means the end; whole words are meant anyway, and the letter is written [$]"
                 raise ValueError(f"the expression {expression!r} holds '$', {told}")
+            if one in _NO_LETTERS:
+                raise ValueError(f"the letter {one!r} cannot stand in an expression, and {expression!r} holds it")
             level.add(2)
             found |= {one} - set(RESERVED) if one else _held(expression, sign[0], sign["held"])
         if levels[-1].states > MOST_CHOICES:

@@ -29,7 +29,7 @@ from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import manifest_content, sealed, text_hash
 from compiler.language.random_strings import RandomStrings
 from constructions.command.cli import app
-from verify import Counted, Lookup
+from verify import Automaton, Counted, Lookup
 
 LETTERS = Alphabet.of("a", "b", "c", *(str(n) for n in range(9)))
 
@@ -112,9 +112,11 @@ def test_the_two_tasks_of_a_checkpoint_are_told_apart(another, tmp_path):
         (lambda tokens: str(tokens.count("a")), "on a b: the circuit answers '0', the task '1'; nothing is saved"),
         (lambda tokens: "nine", "the task answers 'nine' on a; a token"),
         (lambda tokens: 1, "the task answers 1 on a"),
-        (lambda tokens: None, "answers None on all"),
+        (lambda tokens: None, "answers None on all [0-9,]+ sequences that it was asked\\.$"),
+        (Automaton("e", {"e": {"q": "e"}}, {"e": "0"}), "was asked; it reads 'q', which is no token of the circuit's"),
+        (Lookup(["k"], ["0"]), "answers None on all .*; it reads 'k', which is no token"),
     ],
-    ids=["wrong", "no token", "a number", "never"],
+    ids=["wrong", "no token", "a number", "never", "a strange token", "a strange key"],
 )
 def test_nothing_is_written_where_the_circuit_answers_otherwise(task, said, tmp_path):
     with pytest.raises(CheckpointError, match=said):

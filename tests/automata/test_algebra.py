@@ -131,8 +131,9 @@ def test_no_more_maps_are_made_at_once_than_are_kept(monkeypatch) -> None:
 
 
 def test_one_state_and_one_letter_are_said_as_one() -> None:
-    assert Recognition(((0,),), 0, (0,), 1).describe() == "a finite automaton of 1 state, 1 letter out of 1"
-    assert Recognition(((0,), (0,)), 0, (0, 0), 9).describe() == "a finite automaton of 2 states, 9 letters out of 1"
+    one, two = Recognition(((0,),), 0, (0,), 1), Recognition(((0, 1), (0, 0)), 0, (0, 0), 9)
+    assert one.describe() == "a finite automaton of 1 state, sequences of 1 letter, alphabet of 1"
+    assert two.describe() == "a finite automaton of 2 states, sequences of 9 letters, alphabet of 2"
 
 
 def test_caps_are_sentences() -> None:

@@ -111,7 +111,9 @@ def test_letters_may_be_more_than_are_named() -> None:
     "expression, letters, said",
     [
         ("abc", "ab", "has the letter 'c', and the letters are a b; add it"),
-        ("", "", "has no letter"),
+        ("", "", "has no letter; write one, or name all letters by --letters"),
+        ("a b", "", "the letter ' ' cannot stand in an expression, and 'a b' holds it"),
+        ("(a|b),", "ab", "the letter ',' cannot stand in an expression"),
         ("(a", "", "is no regular expression"),
         ("a\\d", "", "holds a backslash"),
         ("a", "a*", "cannot be a letter"),

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile, count, readout_integer
-from verify import verify
+from verify import Automaton, verify
 
 LETTERS = Alphabet.of("a", "b", "c", *(str(n) for n in range(9)))
 X = Tokens(LETTERS)
@@ -81,6 +81,8 @@ def test_refusals() -> None:
 def test_a_function_that_never_asks_compares_nothing() -> None:
     with pytest.raises(ValueError, match="answers None on all 12 sequences of up to 2 tokens, so nothing was compared"):
         verify(CIRCUIT, lambda tokens: None, upto=2)
+    with pytest.raises(ValueError, match="nothing was compared; it reads 'q', which is no token of the circuit's"):
+        verify(CIRCUIT, Automaton("e", {"e": {"q": "e"}}, {"e": "0"}), upto=2)
 
 
 def test_an_error_of_the_function_tells_its_sequence() -> None:

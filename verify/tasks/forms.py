@@ -37,6 +37,11 @@ class Automaton:
             raise ValueError(f"the automaton answers in state {odd[0]!r}, which no transition names")
 
     @property
+    def tokens(self) -> list[str]:
+        """The tokens that it reads."""
+        return list(dict.fromkeys(token for by in self.transitions.values() for token in by))
+
+    @property
     def __name__(self) -> str:
         return f"automaton of {counted(len(self.transitions), 'state')}"
 
@@ -74,6 +79,11 @@ class Lookup:
         number = type(self.which) is int and self.which >= 1
         if not number and self.which not in ("first", "last", "only"):
             raise ValueError(f'which = {self.which!r}, and it must be "first", "last", "only" or a number from 1 on')
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens that it reads."""
+        return list(dict.fromkeys((*self.keys, *self.values)))
 
     @property
     def __name__(self) -> str:

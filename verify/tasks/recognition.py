@@ -117,4 +117,5 @@ class Recognition(Task):
     def describe(self) -> str:
         """One line for a report."""
         letters = counted(self.length, "letter")
-        return f"a finite automaton of {counted(len(self.following), 'state')}, {letters} out of {self.letters}"
+        states = counted(len(self.following), "state")
+        return f"a finite automaton of {states}, sequences of {letters}, alphabet of {self.letters}"

@@ -23,9 +23,10 @@ from dataclasses import replace
 
 from compiler.analysis.exact_matrices import InexactWeight
 from compiler.context import Context
-from compiler.errors import CompileError
+from compiler.errors import CompileError, GrowsTooFar, TooLong
 from compiler.language.circuit import Circuit
 from compiler.language.graph import inputs_first
+from compiler.language.stream import Stream
 from compiler.passes.fold_masks import MaskFolding
 from compiler.passes.represent import arithmetic, digits, flags, memories, thresholds
 from compiler.passes.represent.rewriter import Rewriter, Rules
@@ -43,18 +44,25 @@ def represent(circuit: Circuit, context: Context) -> tuple[Circuit, Context]:
     ramps_apart = context.target.step == "linear"  # whether ramps can decide a step in the block that makes them
     options = choices.apart, choices.decides, ramps_apart, context.target.heads
     rewriter = Rewriter(RULES, domains, circuit.alphabet, masks, *options)
-    reasons = []
+    refused: list[tuple[Stream, Exception]] = []
     for stream in circuit.streams:
         try:
             rewriter.rewrite(stream)
         except (NotImplementedError, InexactWeight) as error:
-            reasons.append((stream, str(error)))
+            refused.append((stream, error))
             rewriter.left(stream)
     output = rewriter.core[circuit.output]
     still_read = set(inputs_first([output], lambda stream: stream.inputs))  # a decided flag may leave nothing to read
-    reasons = [(stream, reason) for stream, reason in reasons if stream in still_read]
-    if reasons:
-        raise CompileError(reasons)
+    refused = [(stream, error) for stream, error in refused if stream in still_read]
+    if refused:
+        raise _refusal(refused)
     if masks is not None and not masks.any and not choices.apart:
         raise CompileError([(circuit.output, "it is made of no conjunction that would be ready a block earlier")])
     return replace(circuit, output=output), context.knowing(domains)
+
+
+def _refusal(refused: list[tuple[Stream, Exception]]) -> CompileError:
+    """All reasons; of those that a shorter length may do away with the least guess of one."""
+    reasons = [(stream, str(error)) for stream, error in refused]
+    guesses = [error.guess for _, error in refused if isinstance(error, GrowsTooFar)]
+    return TooLong(reasons, lambda: min(guesses)) if guesses else CompileError(reasons)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 
 import numpy as np
 from scipy import sparse
 
+from compiler.analysis.domains import Domains
 from compiler.analysis.exact_matrices import exact_rows
+from compiler.errors import CompileError, GrowsTooFar, TooLong
 from compiler.language import operations as ops
+from compiler.language.input_language import EVERY_LENGTH
 from compiler.language.lanes import placed, repeated, repeats_added
 from compiler.language.stream import Stream, constant
 from compiler.language.types import OneHot
@@ -20,6 +24,7 @@ from compiler.passes.represent.rewriter import Rewriter, Rules, rule_of
 RULES: Rules = {}
 MOST_RAMPS = 1 << 14  # of one one-hot
 MOST_STEPS = 1 << 12  # thresholds of a division by a constant
+CLIP = "clip() its operand"
 
 
 @rule_of(RULES, ops.Lookup)
@@ -70,17 +75,23 @@ def _one_hot(rewriter: Rewriter, operation: ops.OneHotOf, x: Stream) -> Stream:
 @rule_of(RULES, ops.FloorDivide)
 def _floor_divide(rewriter: Rewriter, operation: ops.FloorDivide, x: Stream) -> Stream:
     """⌊lo/n⌋ + Σ_j [x ≥ j·n] over the multiples of n in (lo, hi]."""
+    domain = rewriter.domains.of(x)
+    least = ceil((domain.hi - domain.lo) / max(1, MOST_STEPS // x.width))
+    return _quotient(rewriter, operation.divisor, x, f"divide by {least} or more, or ")
+
+
+@rule_of(RULES, ops.Modulo)
+def _modulo(rewriter: Rewriter, operation: ops.Modulo, x: Stream) -> Stream:
+    return x - operation.divisor * _quotient(rewriter, operation.divisor, x)  # another divisor has other remainders
+
+
+def _quotient(rewriter: Rewriter, n: int, x: Stream, advice: str = "") -> Stream:
+    """x // n; advice: what else would do where it has too many thresholds."""
     need_whole(rewriter.domains, x)
-    domain, n = rewriter.domains.of(x), operation.divisor
+    domain = rewriter.domains.of(x)
     first, last = floor(domain.lo / n), floor(domain.hi / n)
     if (last - first) * x.width > MOST_STEPS:
-        raise NotImplementedError(
-            f"it takes a threshold for each multiple of {n} that its operand can reach, "
-            f"{(last - first) * x.width} in "
-            f"all between {domain.lo} and {domain.hi}, and {MOST_STEPS} are the most; "
-            f"divide by {ceil((domain.hi - domain.lo) / max(1, MOST_STEPS // x.width))} or more, "
-            "or clip() its operand"
-        )
+        raise _too_many(rewriter, n, x, (last - first) * x.width, f"{advice}{CLIP}")
     if first == last:
         return constant(first, x.width)
     spread = repeated(x, last - first)
@@ -89,9 +100,30 @@ def _floor_divide(rewriter: Rewriter, operation: ops.FloorDivide, x: Stream) -> 
     return repeats_added(step(spread - levels + 1), last - first) + first
 
 
-@rule_of(RULES, ops.Modulo)
-def _modulo(rewriter: Rewriter, operation: ops.Modulo, x: Stream) -> Stream:
-    return x - operation.divisor * _floor_divide(rewriter, ops.FloorDivide(operation.divisor), x)
+def _too_many(rewriter: Rewriter, n: int, x: Stream, steps: int, advice: str) -> NotImplementedError:
+    """The refusal of so many thresholds: by their number, unless that only stands for every length."""
+    known, length = rewriter.domains, rewriter.domains.max_length
+    domain = known.of(x)
+    told = f"it takes a threshold for each multiple of {n} that its operand can reach"
+    every_length = known.language is not None and known.language.every_length
+    if every_length and domain.hi - domain.lo > EVERY_LENGTH // 2:
+        told = f"{told}: their number grows with the length, every length was asked for, and {MOST_STEPS} are the most"
+        advice = CLIP
+    else:
+        told = f"{told}, {steps} in all between {floor(domain.lo)} and {ceil(domain.hi)}, and {MOST_STEPS} are the most"
+    if not _grows(known, x):
+        return NotImplementedError(f"{told}; {advice}")
+    return GrowsTooFar(f"{told}; {TooLong.SHORTER}, or {advice}", length * MOST_STEPS // steps)
+
+
+def _grows(known: Domains, x: Stream) -> bool:
+    """Whether the range of a stream is narrower in sequences of one token."""
+    language = None if known.language is None else replace(known.language, max_length=1)
+    try:
+        short = Domains(language, 1).of(x)
+    except CompileError:
+        return False
+    return short.hi - short.lo < known.of(x).hi - known.of(x).lo
 
 
 @rule_of(RULES, ops.Decode)
