@@ -157,7 +157,11 @@ def test_who_takes_numbers_and_offsets_is_told_in_each_way(op: str, way: str, st
     assert {*found.values()} == {"passed", "failed"}
 
 
-@pytest.mark.parametrize("flags", [set(), {LAST["ssd"]}, {OFFSET_STATES}, {LAST["ssd"], OFFSET_STATES}], ids=str)
+@pytest.mark.parametrize(
+    "flags",
+    [set(), {LAST["ssd"]}, {OFFSET_STATES}, {LAST["ssd"], OFFSET_STATES}],
+    ids=lambda flags: " and ".join(sorted(flags)) or "y",
+)
 def test_beside_both_each_state_is_asked_for_by_itself(flags: set[str]) -> None:
     has: Wrong = lambda given: (
         WAYS["both"](given) and {each for each in (LAST["ssd"], OFFSET_STATES) if given.get(each)} == flags
