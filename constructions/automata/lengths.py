@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from compiler.driver import compiled_once
 from compiler.errors import CompileError
 from compiler.shorter import tries
-
-if TYPE_CHECKING:
-    from constructions.automata.automaton import Automaton
+from constructions.construction import Construction
 
 MODEST = (500, 100, 20)  # letters, tried in this order
 SMALL = 1 << 27  # parameters of a model that is soon made: half a gigabyte
 
 
-def lengths_that_work(asked: Automaton, longest: int) -> str:
+def lengths_that_work(asked: Construction, longest: int) -> str:
     """Which --length works, as words: the longest, before it a modest one, each with the parameters that it takes.
 
     A remainder has a threshold for each of its multiples, so the model grows with the length. Each length that is named
@@ -34,13 +31,13 @@ def lengths_that_work(asked: Automaton, longest: int) -> str:
     return ", ".join(words) or f"in {asked.dtype} a --length below {MODEST[-1]} may work"
 
 
-def _sizes(asked: Automaton, longest: int) -> Iterator[tuple[int, int]]:
+def _sizes(asked: Construction, longest: int) -> Iterator[tuple[int, int]]:
     """(length, parameters of its language model) of lengths that compile, the longest first."""
     from compiler.artifact.package import parameters_of  # PyTorch, for which most refusals need not wait
 
     for length in (longest, *(modest for modest in MODEST if modest < longest)):
         one = replace(asked, max_length=length)
         try:
-            yield length, parameters_of(compiled_once(one.circuit(), one.arch, one.dtype))
+            yield length, parameters_of(compiled_once(one.circuit(), one.target, one.dtype))
         except CompileError:
             continue
