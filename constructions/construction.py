@@ -134,6 +134,10 @@ class CircuitFamily(ABC):
         beyond, theorems = self.beyond(), (self.theorem, self.nearest())
         return (*theorems, *(beyond_the_paper(theorem, beyond) for theorem in theorems)) if beyond else theorems
 
+    def recorded_statement(self, found: str | None) -> str:
+        """What a record may have as its statement: what an earlier version wrote there, or `statement`."""
+        return found if found in self.former_statements() else self.statement()
+
     def bound_source(self) -> str:
         """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""
         return self.theorem

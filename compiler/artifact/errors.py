@@ -21,6 +21,12 @@ class ScoreError(CheckpointError):
     exit_code = 1
 
 
+class EditedError(CheckpointError):
+    """A checkpoint that is not what its circuit compiles to."""
+
+    exit_code = 1
+
+
 @contextmanager
 def of_damage() -> Iterator[None]:
     """A CheckpointError of the body is about a file that stands there, and ends a command as a failed verification."""

@@ -46,18 +46,19 @@ def _sealed_names(over_numbers: bool, answers: bool, graph: bool) -> tuple[str, 
 def manifest_content(directory: str | Path) -> dict[str, Any]:
     """The content of a checkpoint's construction.json as JSON, after the checks of `read_manifest`."""
     path = _checkpoint_directory(directory) / MANIFEST
-    if is_disguised(path.parent):
+    with of_damage():
+        content = read_json(path)
+    if isinstance(content, dict) and content.get("format") == DISGUISED:
         raise CheckpointError(
             f"{directory} is disguised: nothing says what its weights hold. "
             f"`construct undisguise {directory} --key FILE --out OUT` writes the plain checkpoint."
         )
     with of_damage():
-        return _checked(path)
+        return _checked(content, path)
 
 
-def _checked(path: Path) -> dict[str, Any]:
+def _checked(content: Any, path: Path) -> dict[str, Any]:
     """The content of a manifest that stands there; CheckpointError where it is not the one that was written."""
-    content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a compiled construction.")
     version = content.get("format_version")

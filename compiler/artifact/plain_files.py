@@ -66,28 +66,41 @@ def check_replaced(path: Path, what: str) -> None:
         raise ValueError(f"{what} is {kind_of(path.stat().st_mode)}, and a plain file is needed.")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """All of the file or nothing; ValueError where something else than a plain file stands there."""
+def write_whole(path: Path, text: str, new: bool = False) -> None:
+    """All of the file or nothing; ValueError where something else than a plain file stands there. new: as there."""
     check_replaced(path, str(path))
-    with fresh_file(path) as place:
+    with fresh_file(path, new) as place:
         place.write_text(text, "utf-8", newline="\n")
 
 
 @contextmanager
-def fresh_file(path: Path) -> Iterator[Path]:
+def fresh_file(path: Path, new: bool = False) -> Iterator[Path]:
     """A new and empty file beside this path, which takes its place if the body succeeds and vanishes if it fails.
 
-    An error of writing names the path.
+    An error of writing names the path. new: nothing may stand there; FileExistsError where another run made it.
     """
     place = beside(path, "partial")
     with naming(path, place):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # EXCL: follows no link, opens no pipe
         try:
             yield place
-            place.replace(path)
+            if new:
+                _place_new(place, path)
+            else:
+                place.replace(path)
         except BaseException:
             place.unlink(missing_ok=True)
             raise
+
+
+def _place_new(place: Path, path: Path) -> None:
+    """The file takes this path where nothing stands; FileExistsError elsewhere."""
+    try:
+        os.link(place, path)  # which replaces nothing
+        place.unlink()
+    except (PermissionError, NotImplementedError):  # of a file system without links
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        place.replace(path)
 
 
 @contextmanager
@@ -115,7 +128,10 @@ def placed_first(path: Path, text: str, is_needed: Callable[[], bool], new: bool
     retired = beside(path, "retired")
     earlier = path.exists()
     if new:
-        _write_new(path, text)
+        try:
+            write_whole(path, text, new)
+        except FileExistsError as reason:
+            raise CheckpointError(f"{path} was made by another run meanwhile, and is left alone.") from reason
         earlier = False
     try:
         if earlier:
@@ -131,23 +147,6 @@ def placed_first(path: Path, text: str, is_needed: Callable[[], bool], new: bool
         raise
     finally:
         retired.unlink(missing_ok=True)
-
-
-def _write_new(path: Path, text: str) -> None:
-    """All of a file that is not there; CheckpointError where another run has made it."""
-    place = beside(path, "partial")
-    try:
-        with naming(path, place):
-            place.write_text(text, "utf-8", newline="\n")
-            try:
-                os.link(place, path)  # which replaces nothing
-            except (PermissionError, NotImplementedError):  # of a file system without links
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-                place.replace(path)
-    except FileExistsError as reason:
-        raise CheckpointError(f"{path} was made by another run meanwhile, and is left alone.") from reason
-    finally:
-        place.unlink(missing_ok=True)
 
 
 def beside(path: Path, role: str) -> Path:

@@ -56,11 +56,16 @@ def check_disguised(directory: Path) -> None:
     """DisguiseError where there is no disguised checkpoint that a key could be of."""
     if not directory.exists():
         raise DisguiseError(f"{directory} does not exist.")
+    _check_kind(directory, "leave the key out")
+
+
+def _check_kind(directory: Path, otherwise: str) -> None:
+    """DisguiseError unless a manifest of a disguised checkpoint stands there. otherwise: what to do with another."""
     with of_damage():
         if damage := manifest_damage(directory):
             raise DisguiseError(damage)
     if not is_disguised(directory):
-        raise DisguiseError(f"{directory} is no disguised checkpoint; leave the key out.")
+        raise DisguiseError(f"{directory} is no disguised checkpoint; {otherwise}.")
 
 
 def check_out(out: Path, overwrite: bool) -> None:
@@ -182,11 +187,7 @@ def read_disguised(directory: Path) -> tuple[Manifest, Tensors]:
     """The manifest, as one without names, and the weights; DisguiseError where the directory is no disguised checkpoint
     (a plain one is none), and where a file is missing or was changed.
     """
-    with of_damage():
-        if damage := manifest_damage(directory):
-            raise DisguiseError(damage)
-    if not is_disguised(directory):
-        raise DisguiseError(f"{directory} is no disguised checkpoint; `construct disguise` makes one of a plain one.")
+    _check_kind(directory, "`construct disguise` makes one of a plain one")
     with of_damage():
         return _checked(directory, read_json(directory / MANIFEST))
 

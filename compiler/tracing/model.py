@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from compiler.artifact.errors import CheckpointError, of_damage
+from compiler.artifact.errors import EditedError
 from compiler.artifact.files import CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json, same_json
 from compiler.artifact.model import Stack, stack_name
@@ -94,10 +94,9 @@ class TracedModel(Stack):
     def _check_promise(self, circuit: Circuit) -> None:
         """CheckpointError where the promise is not that of the circuit: what is outside would be told of another."""
         promise, language = self.manifest.promise, language_to_data(circuit.token_language)
-        differing = [name for name in ("language", "length") if not same_json(getattr(promise, name), language[name])]
-        with of_damage():
-            for name in differing:
-                raise CheckpointError(
+        for name in ("language", "length"):
+            if not same_json(getattr(promise, name), language[name]):
+                raise EditedError(
                     f"{MANIFEST} promises another {name} than {CIRCUIT}; construct verify lists the differences."
                 )
 
@@ -108,6 +107,7 @@ def _check_same(stack: Stack, packaged: LanguageModel) -> None:
     for name, expected in family.in_house(packaged.config, packaged.tensors).items():
         tensor = tensors[stack_name(name)]
         if not torch.equal(tensor, expected.to(tensor.dtype)):
-            told = f"the weights {name} are not those that {CIRCUIT} compiles to, so its names do not stand for them"
-            with of_damage():
-                raise CheckpointError(f"{told}; construct verify lists the differences.")
+            raise EditedError(
+                f"the weights {name} are not those that {CIRCUIT} compiles to, so its names do not stand for them; "
+                "construct verify lists the differences."
+            )

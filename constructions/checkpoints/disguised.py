@@ -194,10 +194,10 @@ def _entry_differences(content: Mapping[str, Any], built: Built) -> list[str]:
     """Where a disguise's manifest says something else than that of its circuit would, but for the task, which is the
     author's word."""
     told = claims(report(built, {}, None)) if built.construction.registered else {}
+    if told:
+        told["theorem"] = built.construction.recorded_statement(content.get("theorem"))
     whole = Artifact(built.compiled, built.model, told).manifest | {"format_version": FORMAT_VERSION}
     here, expected = ({n: each[n] for n in KEPT if n in each and n != "task"} for each in (content, whole))
-    if here.get("theorem") in built.construction.former_statements():  # of an earlier version
-        here["theorem"] = expected["theorem"]
     return entry_differences(MANIFEST, here, expected)
 
 

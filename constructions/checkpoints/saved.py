@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import OF_ANSWERS, differences
-from compiler.artifact.errors import CheckpointError, of_damage
+from compiler.artifact.errors import CheckpointError, EditedError, of_damage
 from compiler.artifact.files import CIRCUIT, MANIFEST, WEIGHTS, file_bytes
 from compiler.artifact.json_files import shown
 from compiler.artifact.load import load
@@ -309,8 +309,7 @@ def same(directory: Path, prove: bool = False) -> tuple[Built, Proof]:
     proof = proof_of(built) if prove else recorded
     if differing := compare(directory, built, proof if _asked(directory) else NOT_ASKED):
         first = _complaint(differing[0]).rstrip(".")
-        with of_damage():
-            raise CheckpointError(f"{first}. construct verify {directory} lists the differences.")
+        raise EditedError(f"{first}. construct verify {directory} lists the differences.")
     return built, proof
 
 
@@ -325,8 +324,7 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
             told.pop("bound_source", None)
         elif manifest.bound_source in built.construction.former_bound_sources():  # likewise
             told["bound_source"] = manifest.bound_source
-        if manifest.theorem in built.construction.former_statements():  # likewise
-            told["theorem"] = manifest.theorem
+        told["theorem"] = built.construction.recorded_statement(manifest.theorem)
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
         elif manifest.needed in as_before(told.get("needed", "")) and "needed" in told:
