@@ -13,7 +13,7 @@ from compiler.artifact.records import right_answers, uncounted
 from compiler.digits import at_least, at_most
 from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
-from compiler.language.language_said import authors_words, language_said
+from compiler.language.language_said import language_said, unchecked_words
 from compiler.language.markdown import code, one_line, prose
 from compiler.targets import family_of
 
@@ -175,7 +175,7 @@ def _inputs(manifest: Mapping[str, Any], letters: Sequence[str], file: str) -> s
     promise = manifest["promise"]
     if not is_own(manifest):
         return f"{one_line(promise['description'])}, {length_said(promise['length'])}"
-    called = prose(authors_words(promise["description"]))
+    called = prose(unchecked_words(promise["description"]))
     return f"the input language of `{file}`: {language_said(promise, letters)}; {called}"
 
 

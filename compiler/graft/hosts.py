@@ -51,7 +51,9 @@ def refused(host: object) -> str | None:
         return f"it is no module; give a {', a '.join(class_names())}, a MambaLMHeadModel or a directory of one"
     family = family_of_class(name)
     if family is None:
-        return f"a direct sum is for {', '.join(class_names())} and MambaLMHeadModel; {BRANCH}"
+        return f"a direct sum is for {', '.join(class_names())} and MambaLMHeadModel" + _branch_for(
+            getattr(config, "model_type", None)
+        )
     dtypes = {p.dtype for p in host.parameters()}
     if len(dtypes) > 1 or not dtypes <= set(DTYPES):
         told = " and ".join(sorted(str(d).removeprefix("torch.") for d in dtypes))
@@ -74,6 +76,13 @@ def refused(host: object) -> str | None:
     if hasattr(config, "expand") and getattr(config, "intermediate_size", inner) != inner:
         return f"its expand is {expand}, and its {config.intermediate_size} channels are not that times its width"
     return family.refused(config)
+
+
+def _branch_for(kind: object) -> str:
+    """The advice of a side branch, where transformers has a language model of this kind that could take one."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    return f"; {BRANCH}" if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else ""
 
 
 def check_runs(model: Any) -> None:
@@ -106,7 +115,7 @@ def _from_directory(directory: Path) -> object:
     kind = config.get("model_type")
     if family_of(kind) is None:
         told = ", ".join(class_names())
-        raise GraftError(f"{directory} holds a {shown(kind)}, and a direct sum is for {told}; {BRANCH}.")
+        raise GraftError(f"{directory} holds a {shown(kind)}, and a direct sum is for {told}{_branch_for(kind)}.")
     return opened(directory)
 
 

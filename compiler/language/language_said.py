@@ -1,4 +1,4 @@
-"""An input language in words that are read off its automaton, whatever its author calls it."""
+"""An input language in words that are read off its automaton, whatever it is called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.language.input_language import length_said
 from compiler.language.markdown import code
 
 _MOST = 12  # letters that are listed
-_LONGEST = 200  # characters of what an author says
+_LONGEST = 200  # characters of what it is called
 
 
 def language_said(promise: Mapping[str, Any], letters: Sequence[str] | None) -> str:
@@ -30,15 +30,15 @@ def language_said(promise: Mapping[str, Any], letters: Sequence[str] | None) -> 
     return f"{len(states):,} state{'s' * (len(states) != 1)}, {told}, {length_said(promise['length'])}"
 
 
-def authors_words(description: str) -> str:
-    """What its author calls a language, in one line and in quotation marks: nothing holds that to the truth."""
+def unchecked_words(description: str) -> str:
+    """What a language is called, in one line and in quotation marks: free text, of its author or of `compose`."""
     words = " ".join(description.split()).replace('"', "'")
-    return f'its author calls it "{words if len(words) <= _LONGEST else words[:_LONGEST] + "…"}"'
+    return f'called "{words if len(words) <= _LONGEST else words[:_LONGEST] + "…"}", which nothing checks'
 
 
 def own_domain(said: str, dtype: str, description: str, file: str = "construction.json") -> str:
     """The domain of a circuit of one's own. said: `language_said` of it; file: which states the language."""
-    return f"the input language of {file}: {said}, {dtype}; {authors_words(description)}"
+    return f"the input language of {file}: {said}, {dtype}; {unchecked_words(description)}"
 
 
 def _reached(automaton: Mapping[str, Any], length: int | None) -> tuple[set[str], set[int]]:

@@ -14,6 +14,7 @@ from compiler.artifact import CheckpointError
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import entry_differences, foreign_files, tensor_differences, text_differences
 from compiler.artifact.files import CARD
+from compiler.artifact.formats import format_names
 from compiler.artifact.json_files import read_json, shown
 from compiler.artifact.manifest import file_hash
 from compiler.artifact.model import Stack
@@ -51,8 +52,8 @@ def verify_export(
 ) -> Finding:
     """Compare every file with what the circuit exports as, then run `MambaLMHeadModel` on the construction's tasks.
 
-    The arguments are those of `saved.verify_checkpoint`. Raises CheckpointError for an export of another format, and
-    where the record cannot be read or describes nothing that can be built.
+    The arguments are those of `saved.verify_checkpoint`. Raises ValueError for an export of another format, and
+    CheckpointError where the record cannot be read or describes nothing that can be built.
     """
     record = _record(directory)
     if transformers:
@@ -101,9 +102,10 @@ def _record(directory: Path) -> ExportRecord:
     content = read_json(directory / RECORD)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{directory / RECORD} is not the record of an export.")
-    if content.get("kind") != KIND:
-        raise CheckpointError(
-            f"{directory} is an export for {shown(content.get('kind'))}, and of exports only {KIND} is verified; "
+    if (kind := content.get("kind")) != KIND:
+        error = ValueError if kind in format_names() else CheckpointError  # the file may be as it was written
+        raise error(
+            f"{directory} is an export for {shown(kind)}, and of exports only {KIND} is verified; "
             "verify the checkpoint that it was made from."
         )
     if content.get("format_version") != FORMAT_VERSION:

@@ -1,4 +1,4 @@
-"""What is said of an input language: what its automaton says, and beside it what its author calls it."""
+"""What is said of an input language: what its automaton says, and beside it what it is called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from compiler import Alphabet, Circuit, InputLanguage, Tokens, compile
 from compiler.language.data import language_to_data
-from compiler.language.language_said import authors_words, language_said
+from compiler.language.language_said import language_said, unchecked_words
 from tests.constructions.test_construct import run
 
 LETTERS = Alphabet.of("a", "b", "c", v=20)
@@ -31,9 +31,9 @@ def test_states_and_letters_are_those_that_a_sequence_reaches():
     assert language_said(language_to_data(language), None) == "3 states, 3 letters, up to 4 tokens"
 
 
-def test_an_authors_words_are_one_line_in_quotation_marks():
-    assert authors_words('all"\nproof: none') == 'its author calls it "all\' proof: none"'
-    assert len(authors_words("x" * 10_000)) < 300
+def test_unchecked_words_are_one_line_in_quotation_marks():
+    assert unchecked_words('all"\nproof: none') == 'called "all\' proof: none", which nothing checks'
+    assert len(unchecked_words("x" * 10_000)) < 300
 
 
 def test_a_language_that_is_called_what_it_is_not_is_told_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture):
@@ -43,16 +43,16 @@ def test_a_language_that_is_called_what_it_is_not_is_told_as_it_is(tmp_path: Pat
     compile(circuit).save(tmp_path / "lie")
     truth = "1 state, letter `a`, up to 16 tokens"
     assert (
-        f"on the input language of `construction.json`: {truth}; its author" in (tmp_path / "lie/README.md").read_text()
+        f"on the input language of `construction.json`: {truth}; called" in (tmp_path / "lie/README.md").read_text()
     )
     assert run("export", str(tmp_path / "lie"), "--format", "mlx", "--out", str(tmp_path / "mlx")) == 0
     card = (tmp_path / "mlx/README.md").read_text()
-    assert f"on the input language of `export.json`: {truth}; its author" in card and "construction.json" not in card
+    assert f"on the input language of `export.json`: {truth}; called" in card and "construction.json" not in card
     for command in ("inspect", "verify"):
         capsys.readouterr()
         assert run(command, str(tmp_path / "lie")) == 0
         told = " ".join(capsys.readouterr().out.split())
-        called = 'its author calls it "every sequence of a and b"'
+        called = 'called "every sequence of a and b", which nothing checks'
         assert f"domain: the input language of construction.json: {truth}, float32; {called}" in told
         if command == "verify":
             assert f"task 1: short strings and random walks of the input language ({called}), against" in told

@@ -199,7 +199,7 @@ def test_a_page_says_for_which_inputs_it_is(page: Path, tmp_path: Path) -> None:
     for one, length in ((page, "up to 12 tokens"), (tmp_path / "page.html", "of every length")):
         data = json.loads(re.search(r'id="data">(.*?)</script>', one.read_text("utf-8"))[1])
         assert all(isinstance(said, str) for said in data["promise"].values())
-        assert f", {length}, float32; its author calls it " in data["promise"]["inputs"]
+        assert f", {length}, float32; called " in data["promise"]["inputs"]
         if CHROMIUM is not None:
             found = titled(one, "document.title = JSON.stringify([at('promise').innerText, at('where').textContent]);")
             assert data["promise"]["inputs"] in found[0] and found[1].startswith("position ")

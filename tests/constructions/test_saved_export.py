@@ -181,6 +181,10 @@ def test_what_is_refused(exported, copied, tmp_path):
     assert run("export", tmp_path / "keep", "--format", "mamba-ssm").exit_code == 0
     plain = run("verify", tmp_path / "keep-mamba-ssm")
     assert "of exports only mamba-ssm-mlp is verified" in str(plain.exception)
+    assert front("verify", str(tmp_path / "keep-mamba-ssm")) == 2  # nothing is wrong with it
+    record = json.loads((tmp_path / "keep-mamba-ssm" / RECORD).read_text())
+    (tmp_path / "keep-mamba-ssm" / RECORD).write_text(json.dumps(record | {"kind": "no such"}))
+    assert front("verify", str(tmp_path / "keep-mamba-ssm")) == 1
     assert "no Mamba with gated MLPs" in str(run("verify", exported, "--runtime", "transformers").exception)
     record = json.loads((copied / RECORD).read_text())
     (copied / RECORD).write_text(json.dumps(record | {"construction": "no such"}))

@@ -70,6 +70,18 @@ def test_one_sentence_for_what_cannot_be(build, words):
     assert "\n" not in str(caught.value) and str(caught.value).rstrip().endswith(".")
 
 
+def test_a_side_branch_is_advised_of_language_models_alone(tmp_path):
+    """A model over numbers and a module that is none of transformers' have no tokens that it could read."""
+    (tmp_path / "config.json").write_text('{"model_type": "compiled-numbers"}')
+    for given, advised in ((llama(), True), (nn.Linear(3, 3), False), (tmp_path, False)):
+        with pytest.raises(GraftError, match="a direct sum is for") as caught:
+            graft(given, induction())
+        assert ("side branch" in str(caught.value)) == advised
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(GraftError, match="a direct sum is for .* graft it as a side branch"):
+        graft(tmp_path, induction())
+
+
 @pytest.mark.parametrize(("width", "words"), [(256.0, "an integer is needed"), (True, "an integer"), (0, "at least 1")])
 def test_a_width_that_is_no_size(width, words):
     with pytest.raises((TypeError, ValueError), match=f"width is {width}.*{words}"):

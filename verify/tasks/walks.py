@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compiler.language.input_language import InputLanguage
-from compiler.language.language_said import authors_words
+from compiler.language.language_said import unchecked_words
 from verify.tasks.task import IGNORED, Batch, Task
 
 _LONGEST_WALK = 64
@@ -30,7 +30,7 @@ class Walks(Task):
             self.length //= 2
 
     def describe(self) -> str:
-        called = authors_words(self.language.description)
+        called = unchecked_words(self.language.description)
         return f"short strings and random walks of the input language ({called}), against the interpreter"
 
     def draw(self, rng: np.random.Generator, count: int) -> Batch:
