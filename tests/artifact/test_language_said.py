@@ -42,9 +42,7 @@ def test_a_language_that_is_called_what_it_is_not_is_told_as_it_is(tmp_path: Pat
     circuit = Circuit("lie", out, InputLanguage.of(LETTERS, "any", [("any", "any", ("a",))], 16, LIE))
     compile(circuit).save(tmp_path / "lie")
     truth = "1 state, letter `a`, up to 16 tokens"
-    assert (
-        f"on the input language of `construction.json`: {truth}; called" in (tmp_path / "lie/README.md").read_text()
-    )
+    assert f"on the input language of `construction.json`: {truth}; called" in (tmp_path / "lie/README.md").read_text()
     assert run("export", str(tmp_path / "lie"), "--format", "mlx", "--out", str(tmp_path / "mlx")) == 0
     card = (tmp_path / "mlx/README.md").read_text()
     assert f"on the input language of `export.json`: {truth}; called" in card and "construction.json" not in card
