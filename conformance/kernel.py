@@ -208,7 +208,7 @@ class Kernel:
         self._see(given)
         with _untouched(given, self.earlier), of_the_kernel(self.left):
             found = self.call(**given, **known, **flags)
-        found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        found = _without_last_none(tuple(found) if isinstance(found, (tuple, list)) else (found,))
         by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in inputs)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
@@ -351,6 +351,13 @@ def _in_channels(y: Any, state: Tensor) -> dict[str, Any]:
     if y.dim() != 4 or (y.shape[0], y.shape[1], y.shape[3]) != (batch, heads, p):
         raise Misbehaved(f"y has shape {(*y.shape[:2], *y.shape[3:])}, but must have {(batch, heads, p)}.")
     return {"y": y.movedim(2, -1).flatten(1, 2), "last_state": state.flatten(1, 2)}
+
+
+def _without_last_none(results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Which result is which is read off their number, and None behind them is none."""
+    while results and results[-1] is None:
+        results = results[:-1]
+    return results
 
 
 def _is_of_one(m: Any) -> bool:

@@ -78,6 +78,16 @@ def test_a_right_kernel_of_either_kind_is_right(op: str, begins: Begins, states:
 
 
 @pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("begins", [FIRST, EACH], ids=["one", "each"])
+def test_none_behind_the_states_is_no_result(op: str, begins: Begins) -> None:
+    """Two results, and None in the place of a third, are two results."""
+    right = by_offsets(op, begins)
+    tested = told(Kernel("three", op, lambda **given: (*right.call(**given), None), right.accepts))
+    packed = [case for case in cases(op) if case.stage == "packed"]
+    assert {judged(tested, case).status for case in (*packed, *after_a_state(op)[:20])} == {"passed"}
+
+
+@pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_state_of_a_document_is_found(op: str, mistake: str) -> None:
     """In the first case that asks for one, and in most in which options are crossed."""
