@@ -135,8 +135,8 @@ class Kernel:
 
     @property
     def offsets_alone(self) -> bool:
-        """Whether it is told by offsets alone where documents are."""
-        return OFFSETS in self.accepts and "seq_idx" not in self.accepts
+        """Whether it is told by offsets alone where documents are: steps and norms are told of none."""
+        return self.op in STATE_IN and OFFSETS in self.accepts and "seq_idx" not in self.accepts
 
     @property
     def takes_both(self) -> bool:

@@ -17,7 +17,7 @@ from conformance.cases.states import AFTER_A_STATE
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.delta import delta_rule
 from conformance.judge import forms, judged, told, trial
-from conformance.kernel import OFFSETS, SIGNATURES, STATE_IN, TIME_AXIS, Kernel, kernel, piece
+from conformance.kernel import OFFSETS, OPERATIONS, SIGNATURES, STATE_IN, TIME_AXIS, Kernel, kernel, piece
 from conformance.loader import Case
 
 OPS = ("selective_scan", "ssd", "delta_rule")
@@ -135,6 +135,13 @@ def test_a_kernel_that_takes_no_initial_state_is_told_so() -> None:
 
     case = next(case for case in cases("ssd") if case.name == AFTER_A_STATE)
     assert judged(kernel(ssd), case).says == "it takes no initial_states"
+
+
+@pytest.mark.parametrize("op", [op for op in OPERATIONS if op not in STATE_IN])
+def test_an_operation_without_documents_may_have_an_argument_for_them(op: str) -> None:
+    """Steps and norms are told of none: such an argument is left out, and no table is asked for their initial states."""
+    tested = Kernel("of no documents", op, lambda **given: None, frozenset({OFFSETS}))
+    assert forms(tested) == (tested,)
 
 
 EITHER: Begins = lambda states, i: EACH(states, i) if len(states) > 1 else FIRST(states, i)
