@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN
 from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
 from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
 from conformance.features import OF_ARGUMENTS, OF_ONE, features
-from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, Kernel
+from conformance.kernel import Kernel
 from conformance.layouts import strided
 from conformance.loader import Case
 
@@ -106,11 +107,11 @@ def _given(kernel: Kernel, case: Case) -> set[str]:
 
 def _told_of(kernel: Kernel, case: Case) -> Iterator[str]:
     """How a kernel is told of documents and what it is asked beside them, of what it has arguments for, in words."""
-    told, one_row = kernel.told(case), len(case.inputs["seq_idx"]) == 1
-    states = kernel.asked_of(case).states
+    told, one_row = kernel.documents.told(case), len(case.inputs["seq_idx"]) == 1
+    states = kernel.documents.asked_of(case).states
     if told and OF_ONE in features(case):
         yield OF_ONE
-    if kernel.takes_both and one_row:
+    if kernel.documents.takes_both and one_row:
         yield from {
             "both": (OFFSETS, f"seq_idx and {OFFSETS} together"),
             "numbers": ("seq_idx alone in one row",),

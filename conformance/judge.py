@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Lacks
 from conformance.asked import Runs, fitting, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
@@ -26,7 +27,7 @@ from conformance.entries import described
 from conformance.features import apart, first_use
 from conformance.findings import Finding, Ran, Status, Why
 from conformance.interrupt import interrupted
-from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Kernel, Lacks, Misbehaved
+from conformance.kernel import Kernel, Misbehaved
 from conformance.keywords import looked_into
 from conformance.loader import Case, ends_of_documents
 from conformance.sentences import sentence
@@ -103,11 +104,11 @@ _RAN = ("passed", "failed")
 def untold(kernel: Kernel) -> frozenset[tuple[str, Any]]:
     """The ways to tell a kernel of documents, and to ask it for states, that its arguments do not have."""
     found: set[tuple[str, Any]] = set()
-    if not kernel.takes_both:
+    if not kernel.documents.takes_both:
         found |= {("told", "numbers"), ("told", "offsets")}
     if OFFSETS not in kernel.accepts:
         found.add(("asked", "no states"))
-    if OFFSET_STATES not in kernel.accepts or not kernel.takes_both:
+    if OFFSET_STATES not in kernel.accepts or not kernel.documents.takes_both:
         found.add(("asked", "no states of documents"))
     return frozenset(found)
 
@@ -140,7 +141,7 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
     Which of them is read off one case, in which the one is wrong where the other is right; of two that are wrong, the
     nearer.
     """
-    if not (kernel.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
+    if not (kernel.documents.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
         return (kernel,)
     either = (replace(kernel, states="one"), replace(kernel, states="each"))
     case = next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
@@ -245,8 +246,8 @@ def run(kernel: Kernel, case: Case) -> Ran:
 
 
 def _compared(kernel: Kernel, case: Case) -> Ran:
-    case = of_each_document(case) if kernel.states == "each" and kernel.offsets_alone else case
-    case = whole(case) if kernel.is_step else kernel.asked_of(case)
+    case = of_each_document(case) if kernel.states == "each" and kernel.documents.offsets_alone else case
+    case = whole(case) if kernel.is_step else kernel.documents.asked_of(case)
     finding = Finding(case.stage, case.name, "failed", asks=case.asks, op=case.op)
     try:
         results = kernel.run(case)

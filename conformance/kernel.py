@@ -17,54 +17,24 @@ import torch
 from torch import Tensor
 
 from compiler.own_file import module_of
+from conformance.arguments import (
+    ABSENT,
+    CASES_OF,
+    OFFSETS,
+    OPERATIONS,
+    SIGNATURES,
+    STATE_IN,
+    STATE_OUT,
+    TIME_AXIS,
+    Lacks,
+)
+from conformance.documents import Documents
 from conformance.interrupt import interrupted
-from conformance.layouts import beside, bits, bits_beside, laid_out, same_bits
+from conformance.layouts import bits, bits_beside, is_dense, laid_out, same_bits
 from conformance.loader import Case
 from conformance.lots import lot
 from conformance.sentences import sentence
 from conformance.settings import Left, of_the_kernel
-
-STATE_IN = {
-    "selective_scan": "initial_state",
-    "ssd": "initial_states",
-    "conv": "initial_states",
-    "delta_rule": "initial_state",
-}
-STATE_OUT = ("return_last_state", "return_final_states", "output_final_state")
-OFFSETS, OFFSET_STATES = "cu_seqlens", "return_varlen_states"
-SIGNATURES = {
-    "selective_scan": "u, delta, A, B, C, D, z, delta_bias, delta_softplus, return_last_state, initial_state, "
-    "seq_idx, cu_seqlens",
-    "ssd": "x, dt, A, B, C, chunk_size, D, z, dt_bias, initial_states, seq_idx, cu_seqlens, dt_softplus, dt_limit, "
-    "return_final_states, return_varlen_states",
-    "step": "state, x, dt, A, B, C, D, z, dt_bias, dt_softplus",
-    "conv": "x, weight, bias, seq_idx, initial_states, return_final_states, activation",
-    "norm": "x, weight, z, eps, group_size, norm_before_gate",
-    "delta_rule": "q, k, v, g, beta, chunk_size, initial_state, cu_seqlens, use_qk_l2norm_in_kernel, "
-    "output_final_state",
-}
-_CASES = {
-    "step": ("selective_scan", "ssd"),
-    "channel step": ("selective_scan",),
-    "head step": ("selective_scan", "ssd"),
-}
-OPERATIONS = (*SIGNATURES, "channel step", "head step")
-_OPTIONAL = (
-    "D",
-    "z",
-    "delta_bias",
-    "dt_bias",
-    "bias",
-    "initial_state",
-    "initial_states",
-    "seq_idx",
-    OFFSETS,
-    "activation",
-)
-_FLAGS = ("delta_softplus", "dt_softplus", "use_qk_l2norm_in_kernel", OFFSET_STATES, *STATE_OUT)
-ABSENT = {**dict.fromkeys(_OPTIONAL), **dict.fromkeys(_FLAGS, False)}
-"""What stands for an operand or an option that a case lacks, where a kernel has no default for it."""
-TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
 
 
 @dataclass(frozen=True)
@@ -81,10 +51,6 @@ class Given:
 
     operand: Tensor
     before: Tensor
-
-
-class Lacks(Exception):
-    """The kernel has no argument for what a case needs; the message says which."""
 
 
 class Misbehaved(Exception):
@@ -108,7 +74,7 @@ class Kernel:
     layouts: of each operand by its name, how it was given in the calls of the case that was run last.
     left: the settings of the process that it left behind, which are put back for it alone.
     states: which initial states it takes beside offsets alone: "one", that of the first document, or "each", one for
-        each document. `conformance.documents.told` tries both.
+        each document. `conformance.judge.told` tries both.
     """
 
     name: str
@@ -126,53 +92,17 @@ class Kernel:
 
     def operations(self) -> tuple[str, ...]:
         """The operations whose cases it is run on."""
-        return _CASES.get(self.op, (self.op,))
+        return CASES_OF.get(self.op, (self.op,))
 
     @property
     def is_step(self) -> bool:
         """Whether it takes one position at a time."""
-        return self.op in _CASES
+        return self.op in CASES_OF
 
     @property
-    def offsets_alone(self) -> bool:
-        """Whether it is told by offsets alone where documents are: steps and norms are told of none."""
-        return self.op in STATE_IN and OFFSETS in self.accepts and "seq_idx" not in self.accepts
-
-    @property
-    def takes_both(self) -> bool:
-        """Whether it takes numbers of documents, and offsets."""
-        return {OFFSETS, "seq_idx"} <= self.accepts
-
-    def told(self, case: Case) -> str:
-        """By what it is told of the documents of a case: "numbers", "offsets" or "both"; "" where it is told nothing.
-        Of several rows it gets the numbers alone.
-        """
-        if "seq_idx" not in case.inputs or self.is_step:
-            return ""
-        if self.takes_both:
-            return "numbers" if len(case.inputs["seq_idx"]) > 1 else case.options.get("told", "both")
-        return "offsets" if self.offsets_alone else "numbers" if "seq_idx" in self.accepts else ""
-
-    def asked_of(self, case: Case) -> Case:
-        """A case with those states alone that a call asks for: of documents only where offsets tell of them, and beside
-        numbers by an argument of its own. Offsets alone may ask a kernel that takes both for the state of the row or
-        for those of documents: either is right.
-        """
-        told, states = self.told(case), case.expected.get("document_states")
-        without = set()
-        if told == "numbers" or (told == "both" and OFFSET_STATES not in self.accepts):
-            without = {"document_states"}
-        elif told == "offsets" and states is None:
-            without = {"last_state"}
-        more = ["last_state"] if told == "offsets" and self.takes_both and states is not None else []
-        if not (without & case.expected.keys() or {*more} - case.expected.keys()):
-            return case
-        adapted = [
-            {name: m for name, m in group.items() if name not in without}
-            | {name: group["document_states"][-1:] for name in more if "document_states" in group}
-            for group in (case.expected, case.tolerance)
-        ]
-        return replace(case, expected=adapted[0], tolerance=adapted[1])
+    def documents(self) -> Documents:
+        """What its arguments tell it of documents."""
+        return Documents(self.op, self.accepts)
 
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
@@ -186,10 +116,10 @@ class Kernel:
         if self.is_step:
             return self._stepped(case, inputs)
         if OFFSETS in self.accepts and "seq_idx" in inputs:
-            inputs = self._with_offsets(inputs, self.told(case))
+            inputs = self.documents.with_offsets(inputs, self.documents.told(case))
         if cuts := case.options.get("cuts"):
             return self._in_pieces(case, inputs, cuts)
-        return self._called(inputs, case, asked=self.asked_of(case).states)
+        return self._called(inputs, case, asked=self.documents.asked_of(case).states)
 
     def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: Collection[str]) -> dict[str, Tensor]:
         """asked: the states that are asked for, which may be another path through a kernel."""
@@ -203,28 +133,13 @@ class Kernel:
         known = {name: value for name, value in options.items() if name in self.accepts or self.keywords == "any"}
         if "dt_limit" in known:
             known["dt_limit"] = tuple(known["dt_limit"])
-        flags = self._flags(inputs, asked)
+        flags = self.documents.flags(inputs, asked)
         given = laid_out(self.op, case, inputs)
         self._see(given)
         with _untouched(given, self.earlier), of_the_kernel(self.left):
             found = self.call(**given, **known, **flags)
-        found = _without_last_none(tuple(found) if isinstance(found, (tuple, list)) else (found,))
-        by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in inputs)
-        names = ["y", "last_state", "document_states"]
-        if by_document and len(found) == 2:
-            by_document = not (self.takes_both and "seq_idx" not in inputs and _is_of_one(found[1]))
-            names = ["y", "document_states" if by_document else "last_state"]
-        given_back = {name: _kept(name, each) for name, each in zip(names, found, strict=False) if each is not None}
         # What was asked for and did not come is wrong, and not left out: None is no tensor.
-        asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
-        return dict.fromkeys(asked_for) | given_back
-
-    def _flags(self, inputs: Mapping[str, Tensor], asked: Collection[str]) -> dict[str, bool]:
-        """What asks for these states: with offsets alone one argument for the state of every document."""
-        of_documents = "document_states" in asked and OFFSETS in inputs
-        last = "last_state" in asked or (of_documents and "seq_idx" not in inputs)
-        flags = {name: True for name in STATE_OUT if last and name in self.accepts}
-        return flags | ({OFFSET_STATES: True} if of_documents and OFFSET_STATES in self.accepts else {})
+        return {name: _kept(name, each) for name, each in self.documents.named(found, inputs, flags).items()}
 
     def _see(self, given: Mapping[str, Any]) -> None:
         for name, m in given.items():
@@ -259,22 +174,6 @@ class Kernel:
                 names_no = ", ".join(f"no {name}" for name in lacking)
                 raise Lacks(f"it names {names_no}, and what its ** takes is not looked into")
             raise Lacks("it takes " + ", ".join(f"no {name}" for name in lacking))
-
-    def _with_offsets(self, inputs: Mapping[str, Tensor], told: str) -> dict[str, Tensor]:
-        """Documents by where they begin: (documents + 1,) offsets of one row. A kernel that takes the numbers of the
-        documents too gets both, as those of mamba_ssm do, or one of them; of several rows it gets the numbers alone.
-        """
-        ids = inputs["seq_idx"]
-        if len(ids) > 1 and self.offsets_alone:
-            raise Lacks("it takes no batch of several rows beside cu_seqlens")
-        kept = {name: tensor for name, tensor in inputs.items() if name != "seq_idx" or told != "offsets"}
-        if told == "numbers":
-            return kept
-        begins = (ids[0, 1:] != ids[0, :-1]).nonzero().flatten() + 1
-        ends = [begins.new_zeros(1), begins, begins.new_tensor([ids.shape[1]])]
-        if told == "offsets" and (state := kept.get(STATE_IN[self.op])) is not None:
-            kept[STATE_IN[self.op]] = _with_room(state, len(begins) + 1)
-        return kept | {OFFSETS: torch.cat(ends).to(torch.int32)}
 
     def _in_pieces(self, case: Case, inputs: Mapping[str, Tensor], cuts: Sequence[int]) -> dict[str, Tensor]:
         state_in, axis = STATE_IN[self.op], TIME_AXIS[self.op]
@@ -345,7 +244,7 @@ def _in_heads(
 
 def _in_channels(y: Any, state: Tensor) -> dict[str, Any]:
     """The results of heads, y (b, h, p, …) of all positions, as those of channels."""
-    if not _is_dense(y):
+    if not is_dense(y):
         return {"y": y, "last_state": state}
     batch, heads, p, _ = state.shape
     if y.dim() != 4 or (y.shape[0], y.shape[1], y.shape[3]) != (batch, heads, p):
@@ -353,27 +252,11 @@ def _in_channels(y: Any, state: Tensor) -> dict[str, Any]:
     return {"y": y.movedim(2, -1).flatten(1, 2), "last_state": state.flatten(1, 2)}
 
 
-def _without_last_none(results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Which result is which is read off their number, and None behind them is none."""
-    while results and results[-1] is None:
-        results = results[:-1]
-    return results
-
-
-def _is_of_one(m: Any) -> bool:
-    """Whether it is one state."""
-    return _is_dense(m) and m.dim() > 0 and len(m) == 1
-
-
-def _is_dense(m: Any) -> bool:
-    return isinstance(m, Tensor) and not m.is_nested and m.layout == torch.strided
-
-
 def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> Any:
     """The pieces as one result; or the first that is no dense tensor, which is then told as what it is. Raises
     Misbehaved where their shapes do not fit together.
     """
-    other = [m for m in pieces if not _is_dense(m)]
+    other = [m for m in pieces if not is_dense(m)]
     if other:
         return other[0]
     rest = lambda m: (*m.shape[:axis], *m.shape[axis + (join is torch.cat) :])
@@ -382,15 +265,6 @@ def _joined(join: Callable[..., Tensor], pieces: Sequence[Any], axis: int) -> An
         shapes = ", ".join(map(str, dict.fromkeys(tuple(m.shape) for m in pieces)))
         raise Misbehaved(f"y of one call after the other has the shapes {shapes}, which are no parts of one y")
     return join(pieces, axis)
-
-
-def _with_room(states: Tensor, documents: int) -> Tensor:
-    """One state, behind which there is room for those of the other documents: a kernel that looks for one of each
-    document finds NaN, and no memory of others.
-    """
-    room = beside((max(documents, len(states)), *states.shape[1:]), states)
-    room[: len(states)] = states
-    return room[: len(states)]
 
 
 @contextmanager
@@ -459,9 +333,9 @@ def _kept(name: str, result: Any) -> Any:
     if inspect.iscoroutine(result):
         result.close()
     if type(result) in (Tensor, torch.nn.Parameter) or not isinstance(result, Tensor):
-        return result.detach().clone() if _is_dense(result) and not result.is_meta else result
+        return result.detach().clone() if is_dense(result) and not result.is_meta else result
     try:
-        if not _is_dense(result) or result.is_meta:
+        if not is_dense(result) or result.is_meta:
             return result
         plain = torch.empty(result.shape, dtype=result.dtype, device=result.device)
         plain.copy_(result.detach())  # gives one of the class of others back

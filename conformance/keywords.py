@@ -13,9 +13,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from conformance.arguments import ABSENT, SIGNATURES
 from conformance.cases import cases
 from conformance.cases.fitted import plain, usual
-from conformance.kernel import ABSENT, SIGNATURES, Kernel
+from conformance.kernel import Kernel
 from conformance.loader import Case
 
 _BASIC = 12  # cases, the smallest ones; then one of each usual size

@@ -127,3 +127,8 @@ def bits_beside(view: Tensor) -> Tensor | None:
         return None
     axis = next(axis for axis, size in enumerate(base.shape) if size != view.shape[axis])
     return bits(base.narrow(axis, 0, base.shape[axis] - view.shape[axis]))
+
+
+def is_dense(m: Any) -> bool:
+    """Whether it is a tensor that is neither nested nor sparse."""
+    return isinstance(m, Tensor) and not m.is_nested and m.layout == torch.strided

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from torch import Tensor
 
+from conformance.arguments import OFFSETS, STATE_IN, TIME_AXIS
 from conformance.features import OF_ARGUMENTS, features, operand_of, sizes
 from conformance.findings import Ran
-from conformance.kernel import OFFSETS, STATE_IN, TIME_AXIS, Kernel, Layout
+from conformance.kernel import Kernel, Layout
 from conformance.loader import Case
 
 _TOLD: dict[str, dict[str, str]] = {
@@ -150,6 +151,6 @@ def _of_one_dtype(ran: Ran, names: Sequence[str]) -> bool:
 
 def _states(forms: Sequence[Kernel]) -> Iterator[str]:
     """Which of the two forms of an initial state beside offsets alone was asked, as it is read off a case."""
-    if forms and forms[0].offsets_alone and STATE_IN.get(forms[0].op) in forms[0].accepts:
+    if forms and forms[0].documents.offsets_alone and STATE_IN.get(forms[0].op) in forms[0].accepts:
         words = {"one": "that of the first document", "each": "one of each document"}
         yield f"{STATE_IN[forms[0].op]} beside {OFFSETS}: {', and '.join(words[each.states] for each in forms)}"

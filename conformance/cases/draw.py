@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.kernel import STATE_IN, TIME_AXIS, piece
+from conformance.arguments import STATE_IN, TIME_AXIS
+from conformance.kernel import piece
 from conformance.loader import HOW, Case, ends_of_documents
 
 BF16 = torch.bfloat16

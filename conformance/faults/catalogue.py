@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from conformance.arguments import SIGNATURES
 from conformance.faults import scan, small, ssd
 from conformance.faults.reported import REPORTED
-from conformance.kernel import SIGNATURES, Kernel
+from conformance.kernel import Kernel
 
 
 @dataclass(frozen=True)

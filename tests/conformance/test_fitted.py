@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.arguments import SIGNATURES
 from conformance.asked import fitting, never_asked, not_run, takes
 from conformance.cases import cases
 from conformance.cases.crossed import options_of, varied
@@ -16,7 +17,7 @@ from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.findings import Ran
 from conformance.judge import judged, trial
-from conformance.kernel import SIGNATURES, Kernel
+from conformance.kernel import Kernel
 
 RIGHT: Mapping[str, Callable[..., Any]] = {**FUNCTIONS, "delta_rule": delta_rule}
 Fits = Callable[[Mapping[str, Any]], bool]

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from conformance.arguments import OFFSETS, OPERATIONS, SIGNATURES, STATE_IN, TIME_AXIS
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.each_state import of_each_document
@@ -17,7 +18,7 @@ from conformance.cases.states import AFTER_A_STATE
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.delta import delta_rule
 from conformance.judge import forms, judged, told, trial
-from conformance.kernel import OFFSETS, OPERATIONS, SIGNATURES, STATE_IN, TIME_AXIS, Kernel, kernel, piece
+from conformance.kernel import Kernel, kernel, piece
 from conformance.loader import Case
 
 OPS = ("selective_scan", "ssd", "delta_rule")
@@ -139,7 +140,7 @@ def test_a_kernel_that_takes_no_initial_state_is_told_so() -> None:
 
 @pytest.mark.parametrize("op", [op for op in OPERATIONS if op not in STATE_IN])
 def test_an_operation_without_documents_may_have_an_argument_for_them(op: str) -> None:
-    """Steps and norms are told of none: such an argument is left out, and no table is asked for their initial states."""
+    """Steps and norms are told of none: such an argument is left out, and no initial state is looked up."""
     tested = Kernel("of no documents", op, lambda **given: None, frozenset({OFFSETS}))
     assert forms(tested) == (tested,)
 

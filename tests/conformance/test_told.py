@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, TIME_AXIS
 from conformance.asked import never_asked
 from conformance.cases import cases
 from conformance.cases.crossed import options_of
@@ -20,7 +21,7 @@ from conformance.faults.delta import delta_rule
 from conformance.findings import Ran
 from conformance.judge import judged, run, trial, untold
 from conformance.junit import _name
-from conformance.kernel import OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, TIME_AXIS, Kernel, piece
+from conformance.kernel import Kernel, piece
 from conformance.loader import Case, ends_of_documents
 
 RIGHT: dict[str, Callable[..., Any]] = {**FUNCTIONS, "delta_rule": delta_rule}
