@@ -15,6 +15,7 @@ from conformance.arguments import STATE_OUT
 from conformance.asked import as_words, fitting, takes, told_apart, tried_with_options
 from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
 from conformance.cases.fitted import UNIT, Size, exact_of, fitted_cases, ordinary_of, size_of
+from conformance.cases.told import as_told, asked_for
 from conformance.findings import Ran
 from conformance.kernel import Kernel
 from conformance.loader import Case
@@ -33,8 +34,10 @@ _STEPS = 2_000  # of the search for a row
 
 
 def levels_of(case: Case) -> dict[str, Any]:
-    """The options of a case that mean something there, and whether its last state is asked for."""
-    found = {**dict(told_apart(case)), "last state": "last_state" in case.expected}
+    """The options of a case that mean something there, and whether a state is asked for: its last one, or those of
+    documents, for which offsets alone ask by the same argument.
+    """
+    found = {**dict(told_apart(case)), "last state": bool(case.states)}
     return {name: value for name, value in found.items() if name in _names(case.op)}
 
 
@@ -328,10 +331,11 @@ class _Meeting:
         for positions, unit in places:
             place = (sizes, positions, chunk)
             levels = {name: _row_value(self.op, name, value) for name, value in row.items()} | {"unit": unit}
+            levels |= asked_for(self.op, levels)
             first, *more = ordinary_of(self.op, place, levels)
-            if (yield from self._case(first)):
+            if (yield from self._case(as_told(first, levels))):
                 for case in (*more, *exact_of(self.op, place, levels)):
-                    yield from self._case(case)
+                    yield from self._case(as_told(case, levels))
                 return True
         return False
 

@@ -7,9 +7,10 @@ states of documents, or for both: each of these is another call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from conformance.cases.crossed import (
@@ -19,6 +20,7 @@ from conformance.cases.crossed import (
     Factors,
     Option,
     factors_of,
+    meets,
     render,
     rows_without,
 )
@@ -51,22 +53,23 @@ def told_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
     """The cases of an operation: exact ones, and those of ordinary numbers, of the stage `ROUNDED` last."""
-    exact = [_as_told(render(op, row), row) for row in finer(op, told_rows(op, without, lengths))]
+    exact = [as_told(render(op, row), row) for row in finer(op, told_rows(op, without, lengths))]
     rows = finer(op, told_rows(op, without, lengths, LAYER_STRENGTH), rounded=True)
-    ordinary = [_as_told(case, row) for row in rows for case in both(op, row, share_of(op, row))]
+    ordinary = [as_told(case, row) for row in rows for case in both(op, row, share_of(op, row))]
     return (*exact, *sorted(ordinary, key=lambda case: case.stage == ROUNDED))
 
 
 def fitted_told_cases(op: str, size: Size, without: frozenset[Option]) -> Iterator[Case]:
-    """The same at a size that a kernel takes, which refuses those of the others: any two meet, and documents end at
-    multiples of 16, where there are as many positions.
+    """The same at a size that a kernel takes, which refuses those of the others: any two meet, and any three of the
+    ways and of what documents begin with. Documents end at multiples of 16, where there are as many positions.
     """
     factors = told_factors_of(op)
     if factors:
         kept = {**factors, **fitted_factors_of(op, size)} | {"start": factors["start"], "unit": [min(UNIT, size[1])]}
-        rows = [row for row in rows_without(kept, without, LAYER_STRENGTH) if any(row.get(name) for name in WAYS[op])]
-        for row in finer(op, rows, one_size=True):
-            yield from (_as_told(case, row) for case in rendered_at(op, row))
+        rows = rows_without(kept, without, LAYER_STRENGTH)
+        rows += _where_ways_meet(kept, (*WAYS[op], "start"), without, rows)
+        for row in finer(op, [row for row in rows if any(row.get(name) for name in WAYS[op])], one_size=True):
+            yield from (as_told(case, row) for case in rendered_at(op, row))
 
 
 def told_rows(
@@ -90,7 +93,24 @@ def told_factors_of(op: str, lengths: Sequence[int] = LENGTHS) -> Factors:
     return {**WAYS[op], **options}
 
 
-def _as_told(case: Case, row: dict[str, Any]) -> Case:
+def _where_ways_meet(
+    factors: Factors, ways: Sequence[str], without: frozenset[Option], rows: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Rows for any three values of these factors that meet in none, each with the options of the first row beside which
+    they may stand: several documents, told by offsets, of which no state is asked for, are a call of their own.
+    """
+    for some in rows_without({name: factors[name] for name in ways if name in factors}, without):
+        if not any(some.items() <= row.items() for row in rows):
+            yield from islice((full for row in rows if meets(full := row | some)), 1)
+
+
+def asked_for(op: str, row: Mapping[str, Any]) -> dict[str, str]:
+    """What a row without a last state says of what else is asked for: states of documents neither, if it has any."""
+    packed = "documents" in row.get("start", "") and row["batch"] == 1 and "asked" in WAYS.get(op, {})
+    return {"asked": "no states"} if packed and not row.get("last state", True) else {}
+
+
+def as_told(case: Case, row: Mapping[str, Any]) -> Case:
     """The case of a row, without the states that nobody asks for."""
     left_out = {"no states": {*case.states}, "no states of documents": {"document_states"}}.get(
         row.get("asked") or "", ()

@@ -23,6 +23,7 @@ from conformance.judge import judged, run, trial, untold
 from conformance.junit import _name
 from conformance.kernel import Kernel, piece
 from conformance.loader import Case, ends_of_documents
+from conformance.together import levels_of
 
 RIGHT: dict[str, Callable[..., Any]] = {**FUNCTIONS, "delta_rule": delta_rule}
 _OF_DELTA = frozenset({"q", "k", "v", "g", "beta", "use_qk_l2norm_in_kernel"})
@@ -237,3 +238,36 @@ def test_a_kernel_of_few_sizes_is_told_at_one_that_it_takes() -> None:
     found = [each for each in trial(replace(ours("conv"), call=call)) if each.finding.status == "passed"]
     whole = [each.case for each in found if "one for a row" in each.case.name]
     assert whole and ("start", "documents") in {option for case in whole for option in options_of(case)}
+
+
+def several(given: Given) -> bool:
+    """Whether offsets alone tell of several documents."""
+    return WAYS["offsets alone"](given) and len(given[OFFSETS]) > 2
+
+
+CALLS = [
+    *((frozenset({OFFSETS}), (before, behind)) for before in (False, True) for behind in (False, True)),
+    *((BOTH, (False, behind)) for behind in (False, True)),  # either form of states may be before documents
+]
+
+
+@pytest.mark.parametrize(("by", "way"), CALLS, ids=lambda each: ids(each) or f"state {each[0]}, asked {each[1]}")
+def test_a_kernel_of_few_sizes_is_told_of_several_documents_in_each_way(by, way: tuple[bool, bool]) -> None:
+    """By offsets alone, with a state before them and one behind them, and without."""
+    op = "selective_scan"
+    tested = told(op, by, lambda given: several(given) and (STATE_IN[op] in given, has_states(op, given)) == way)
+
+    def call(**given: Any) -> Any:
+        if given["u"].shape[1] != 64 or given["u"].shape[2] % 16 or given["A"].shape[1] != 16:
+            raise NotImplementedError("64 channels")
+        return tested.call(**given)
+
+    assert "failed" in {each.finding.status for each in trial(replace(tested, call=call))}
+
+
+def test_states_of_documents_are_states_that_a_call_asks_for() -> None:
+    """Offsets alone ask for them by the argument for a last state: such a call is none without."""
+    tested = told("selective_scan", frozenset({OFFSETS}))
+    packed = [case for case in cases("selective_scan") if case.stage == "packed" and len(case.inputs["seq_idx"]) == 1]
+    ran = [run(tested, case).case for case in packed]
+    assert packed and all(levels_of(case)["last state"] == ("document_states" in case.expected) for case in ran)
