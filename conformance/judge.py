@@ -15,7 +15,7 @@ from conformance.asked import Runs, fitting, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.borders import CHUNKS_OF
-from conformance.cases.crossed import LENGTHS, STEPS, factors_of, firsts, options_of, varied
+from conformance.cases.crossed import LENGTHS, PACKED_ROWS, STEPS, factors_of, firsts, options_of, varied
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import plain, usual
@@ -102,12 +102,16 @@ _RAN = ("passed", "failed")
 
 
 def untold(kernel: Kernel) -> frozenset[tuple[str, Any]]:
-    """The ways to tell a kernel of documents, and to ask it for states, that its arguments do not have."""
+    """The ways to tell a kernel of documents, and to ask it for states, that its arguments do not have; and documents
+    in several rows, of which offsets do not tell.
+    """
     found: set[tuple[str, Any]] = set()
     if not kernel.documents.takes_both:
         found |= {("told", "numbers"), ("told", "offsets")}
     if OFFSETS not in kernel.accepts:
         found.add(("asked", "no states"))
+    if kernel.documents.offsets_alone:
+        found.add(PACKED_ROWS)
     if OFFSET_STATES not in kernel.accepts or not kernel.documents.takes_both:
         found.add(("asked", "no states of documents"))
     return frozenset(found)

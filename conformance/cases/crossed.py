@@ -72,6 +72,8 @@ _LAYER_SIZES: dict[
 Factors = dict[str, Sequence[Any]]
 Option = tuple[str, Any]
 """A factor, and a value of it that not every kernel takes."""
+PACKED_ROWS: Option = ("documents", "in each of several rows")
+"""What a kernel does not take that is told of documents by offsets alone: a row with both would not be run."""
 
 
 @cache
@@ -110,9 +112,15 @@ def rows_without(factors: Factors, without: frozenset[Option], strength: int = S
     if "chunk" in kept and not kept["chunk"]:  # at a size that it takes
         kept["chunk"] = [size for size in CHUNK_SIZES if ("chunk", size) not in without][:1] or [*factors["chunk"]]
     op = {"op": "conv"} if "activation" in kept else {}
-    allowed = lambda levels: meets({**levels, **op})
+    allowed = lambda levels: meets({**levels, **op}) and not (PACKED_ROWS in without and _is_packed_in_rows(levels))
     kept = {name: [v for v in values if _stands(name, v, kept, allowed)] for name, values in kept.items()}
     return covering(kept, strength, allowed) if kept and all(kept.values()) else []
+
+
+def _is_packed_in_rows(levels: Mapping[str, Any]) -> bool:
+    """Or must be: rows share operands where there are several, and numbers are those of documents."""
+    several = levels.get("batch", 1) > 1 or levels.get("shared")
+    return bool(several) and ("documents" in levels.get("start", "") or bool(levels.get("numbers")))
 
 
 def _stands(name: str, value: Any, factors: Factors, allowed: Allowed) -> bool:

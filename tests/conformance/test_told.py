@@ -13,7 +13,7 @@ from torch import Tensor
 from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, TIME_AXIS
 from conformance.asked import never_asked
 from conformance.cases import cases
-from conformance.cases.crossed import options_of
+from conformance.cases.crossed import firsts, options_of, varied
 from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
@@ -147,6 +147,24 @@ def test_one_document_that_fills_its_row_is_asked(op: str, by: frozenset[str]) -
     assert [*found.values()].count("failed") > 10
     assert seen == {(before, behind) for before in (False, True) for behind in (False, True)}
     assert lengths == {*(DELTA_WHOLE_LENGTHS if op == "delta_rule" else WHOLE_LENGTHS)}
+
+
+@pytest.mark.parametrize("states", [False, True], ids=["no states", "states"])
+@pytest.mark.parametrize("op", ["selective_scan", "ssd", "delta_rule"])
+def test_one_document_by_offsets_alone_meets_each_option(op: str, states: bool) -> None:
+    """On exact operands, with a state that is asked for and without: several rows have no offsets, and hide none."""
+    tested = told(op, frozenset({OFFSETS}))
+    rows = [(case, tested.documents.asked_of(case)) for case in asked(tested) if len(case.inputs["seq_idx"]) == 1]
+    having = {
+        option
+        for case, call in rows
+        if is_whole(case.inputs) and bool(call.states) is states
+        for option in (*options_of(case), ("length", case.inputs["seq_idx"].shape[1]))
+    }
+    lengths = {("length", length) for length in (DELTA_WHOLE_LENGTHS if op == "delta_rule" else WHOLE_LENGTHS)}
+    without = {"start", "last state"}  # a document is packed, and which state is asked for are the ways
+    wanted = {option for option in (*firsts(op), *varied(op)) if option[0] not in without} - {("batch", 2)}
+    assert wanted | lengths <= having
 
 
 @pytest.mark.parametrize("states", [False, True], ids=["no states", "states"])
