@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,11 +18,13 @@ from conformance.loader import Case
 class Documents:
     """What the arguments of a kernel tell it of documents.
 
-    op: its operation, and accepts: the names of its arguments, as in `conformance.kernel.Kernel`.
+    op: its operation, accepts: the names of its arguments, and defaults: what it has for those that are left out, as in
+    `conformance.kernel.Kernel`.
     """
 
     op: str
     accepts: frozenset[str]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def offsets_alone(self) -> bool:
@@ -66,11 +68,13 @@ class Documents:
         return replace(case, expected=adapted[0], tolerance=adapted[1])
 
     def flags(self, inputs: Mapping[str, Tensor], asked: Collection[str]) -> dict[str, bool]:
-        """What asks for these states: with offsets alone one argument for the state of every document."""
+        """What asks for these states: with offsets alone one argument for the state of every document. False is given
+        where a state is not asked for, and is by default.
+        """
         of_documents = "document_states" in asked and OFFSETS in inputs
         last = "last_state" in asked or (of_documents and "seq_idx" not in inputs)
-        flags = {name: True for name in STATE_OUT if last and name in self.accepts}
-        return flags | ({OFFSET_STATES: True} if of_documents and OFFSET_STATES in self.accepts else {})
+        flags = {**dict.fromkeys(STATE_OUT, last), OFFSET_STATES: of_documents}
+        return {name: on for name, on in flags.items() if name in self.accepts and (on or self.defaults.get(name))}
 
     def with_offsets(self, inputs: Mapping[str, Tensor], told: str) -> dict[str, Tensor]:
         """Documents by where they begin: (documents + 1,) offsets of one row. A kernel that takes the numbers of the
@@ -88,17 +92,17 @@ class Documents:
             kept[STATE_IN[self.op]] = _with_room(state, len(begins) + 1)
         return kept | {OFFSETS: torch.cat(ends).to(torch.int32)}
 
-    def named(self, results: Any, inputs: Mapping[str, Tensor], flags: Collection[str]) -> dict[str, Any]:
+    def named(self, results: Any, inputs: Mapping[str, Tensor], flags: Mapping[str, bool]) -> dict[str, Any]:
         """What a call with these operands returned, by name. flags: what it was given to ask for states. What was asked
         for and did not come stands there as None.
         """
         found = _without_last_none(tuple(results) if isinstance(results, (tuple, list)) else (results,))
-        by_document = OFFSETS in inputs and (OFFSET_STATES in flags or "seq_idx" not in inputs)
+        by_document = OFFSETS in inputs and (flags.get(OFFSET_STATES, False) or "seq_idx" not in inputs)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
             by_document = not (self.takes_both and "seq_idx" not in inputs and _is_of_one(found[1]))
             names = ["y", "document_states" if by_document else "last_state"]
-        asked_for = ["y"] + (["document_states" if by_document else "last_state"] if flags else [])
+        asked_for = ["y"] + (["document_states" if by_document else "last_state"] if any(flags.values()) else [])
         given_back = {name: each for name, each in zip(names, found, strict=False) if each is not None}
         return dict.fromkeys(asked_for) | given_back
 

@@ -102,7 +102,7 @@ class Kernel:
     @property
     def documents(self) -> Documents:
         """What its arguments tell it of documents."""
-        return Documents(self.op, self.accepts)
+        return Documents(self.op, self.accepts, self.defaults)
 
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:

@@ -70,6 +70,24 @@ def test_a_state_that_is_asked_for_and_does_not_come_is_wrong():
     assert judged(kernel(selective), case).says == "it returns no last state"
 
 
+@pytest.mark.quick
+def test_a_state_that_comes_by_default_is_declined_where_it_is_not_asked_for():
+    """Whoever says False runs that path, and it is found to be wrong."""
+    heard = []
+
+    def declined(u, delta, A, B, C, return_last_state=True):
+        heard.append(return_last_state)
+        y = selective(u, delta, A, B, C)
+        return (y, y[:, :, -1:] * torch.zeros(A.shape[1])) if return_last_state else torch.zeros_like(y)
+
+    plain = [c for c in cases("selective_scan") if {*c.inputs} == {*DENSE} and not c.options["delta_softplus"]]
+    without, asked = ([c for c in plain if bool(c.states) is states] for states in (False, True))
+    assert {judged(kernel(declined, op="selective_scan"), c).status for c in without} == {"failed"}
+    assert without and {*heard} == {False}
+    heard.clear()
+    assert asked and [judged(kernel(declined, op="selective_scan"), c) for c in asked] and True in heard
+
+
 class Silent(BaseException):
     def __str__(self) -> str:
         raise RuntimeError("no text")
