@@ -53,10 +53,13 @@ def likely(wrong: Sequence[Seen], right: Sequence[Case]) -> str:
     # Of each case the first that explains it alone; a case in which several meet is explained by none.
     firsts = {next((name for name, explained in explaining.items() if each in explained), None) for each in few}
     chosen = [name for name in known if name in firsts]
-    together = [known[name] for name in chosen]
-    if len(chosen) > 1 and _explains_all(by_size, right, together):
-        return " and ".join(chosen)
-    return ""
+    all_explain = lambda names: _explains_all(by_size, right, [known[name] for name in names])
+    if len(chosen) < 2 or not all_explain(chosen):
+        return ""
+    for name in chosen:  # what others explain as well: a loss at a place, beside one at each multiple of it
+        others = [other for other in chosen if other != name]
+        chosen = others if others and all_explain(others) else chosen
+    return " and ".join(chosen)
 
 
 def _once(name: str, wrong: Sequence[Seen], right: Sequence[Case]) -> str:
@@ -276,6 +279,15 @@ def _rolled(names: tuple[str, ...]) -> Change:
     return change
 
 
+def _nothing_read(operands: Operands, case: Case) -> Operands | None:
+    """Each position begins with nothing, the first one too."""
+    if case.op in ("conv", "norm"):
+        return None
+    without = _without("initial_state", "initial_states")(operands, case)
+    length = case.expected["y"].shape[TIME_AXIS[case.op]]
+    return _restarts(without or operands, case, range(1, length)) if length > 1 else without
+
+
 _BIAS = ("delta_bias", "dt_bias")
 _MISTAKES: dict[str, Change] = {
     "D u is left out": _without("D"),
@@ -292,6 +304,7 @@ _MISTAKES: dict[str, Change] = {
     "the softplus is left out": _without("delta_softplus", "dt_softplus"),
     "the limits of Δ are ignored": _without("dt_limit"),
     "the initial state is ignored": _state_ignored,
+    "the state before a position is not read": _nothing_read,
     "the documents are ignored: their states meet": _without("seq_idx"),
     "the bias of the convolution is left out": lambda operands, case: _without("bias")(operands, case),
     "the activation is left out": _without("activation"),

@@ -12,6 +12,7 @@ import torch
 from conformance.asked import never_asked
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
+from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.small import norm
 from conformance.judge import run, why
@@ -57,6 +58,30 @@ def losing(places: Any) -> Any:
 def test_a_loss_is_called_periodic_where_a_second_one_was_seen(places: Any, most: int, said: str) -> None:
     found = [run(losing(places), case) for case in scan_cases(most)]
     assert why(found).likely == said
+
+
+def test_of_several_mistakes_each_is_needed() -> None:
+    """A loss at 50 explains the cases of one loss, and one every 50 steps these as well."""
+    every_50 = losing(lambda length: range(50, length, 50))
+    tested = replace(every_50, call=lambda **given: every_50.call(**{**given, "D": None}))
+    long = [case for case in scan_cases(300) if case.name in ("chunks of 16", "300")]
+    skips = [case for case in scan_cases(20) if "D" in case.inputs and not case.tolerance][:5]
+    found = [run(tested, case) for case in (*skips, *long)]
+    assert len(found) == 7 and {each.finding.status for each in found} == {"failed"}
+    assert why(found).likely == "D u is left out and the state is lost every 50 steps"
+
+
+def test_a_step_that_does_not_read_its_state_is_named() -> None:
+    """It ignores an initial state and loses that of each position: one mistake."""
+
+    def blank(state, x, dt, A, B, C, D=None, z=None, dt_bias=None, dt_softplus=False):
+        state.zero_()
+        return FUNCTIONS["step"](state, x, dt, A, B, C, D, z, dt_bias, dt_softplus)
+
+    asked = [case for op in ("selective_scan", "ssd") for case in cases(op) if case.expected["y"].numel() < 500]
+    found = [run(kernel(blank), case) for case in asked]
+    assert any({"initial_state", "initial_states"} & each.case.inputs.keys() for each in found if each.results)
+    assert why(found).likely == "the state before a position is not read"
 
 
 def in_float64(**given: Any) -> Any:
