@@ -13,6 +13,7 @@ from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
 from compiler.language.circuit import Circuit
 from compiler.machines import machine_names
+from compiler.targets.target import KERNEL_COLUMNS
 from constructions.papers import MIXERS, after, beyond_the_paper
 from verify.arguments import at_least
 from verify.certificates.certificate import Certificate
@@ -52,7 +53,6 @@ class CircuitFamily(ABC):
     theorem: ClassVar[str]
     mixers: ClassVar[tuple[str, ...]] = ()
     group: ClassVar[str] = ""
-    on_network: ClassVar[str] = ""  # the statement that it builds on fnn+ssm, where it is another one
     unsaid: ClassVar[Mapping[str, Any]] = {}
     registered: ClassVar[bool] = True  # whether name and parameters are enough to build it again
 
@@ -94,11 +94,19 @@ class CircuitFamily(ABC):
         given = f"with length = {own} " if type(own) is int else ""
         at_least("max_length", promised, longest, f"{given}{self.title()} is run on sequences of {longest} tokens")
 
-    @abstractmethod
-    def bound(self) -> dict[str, int]:
-        """Sizes by explicit formulas, by name of the size: the theorem's where it has numbers, its order with constants
-        of ours, or ours altogether; `bound_source` says which.
+    def stated_bound(self) -> tuple[dict[str, int], str]:
+        """The sizes that a paper states for its statement, by name, and where they stand: the theorem's numbers, or its
+        order with constants of ours, which the source says. ({}, "") where no paper states any.
         """
+        return {}, ""
+
+    def bounded(self) -> bool:
+        """Whether `stated_bound` is about this very circuit: not where it goes beyond the paper."""
+        return not self.beyond()
+
+    def bound(self) -> dict[str, int]:
+        """What a paper states of this very circuit; {} where none does."""
+        return self.stated_bound()[0] if self.bounded() else {}
 
     def by_hand(self) -> dict[str, int]:
         """Sizes of the network of fnn+ssm, in the letters of its class (`PaperSizes`), by explicit formulas; {} where
@@ -124,10 +132,14 @@ class CircuitFamily(ABC):
     def statement(self) -> str:
         """What this very circuit is: the statement that it builds, or the one after which it goes beyond the paper."""
         if self.target == "fnn+ssm":
-            return self.on_network or f"{after(self.theorem)}, with sizes of ours"
+            return self.on_network()
         nearest, other, beyond = self.nearest(), self.otherwise(), self.beyond()
         built = f"{after(nearest)}, {other}" if other else nearest
         return beyond_the_paper(built, beyond) if beyond else built
+
+    def on_network(self) -> str:
+        """The statement after which it is built on fnn+ssm, where that is another one than of the mixers."""
+        return f"{after(self.theorem)}, with sizes of ours"
 
     def former_statements(self) -> tuple[str, ...]:
         """What earlier versions wrote for `statement`: its theorem or the family's, without how it is done here."""
@@ -139,12 +151,8 @@ class CircuitFamily(ABC):
         return found if found in self.former_statements() else self.statement()
 
     def bound_source(self) -> str:
-        """Where `bound` comes from: the theorem's formula, with whose constants, or "none stated: ours" and why so."""
-        return self.theorem
-
-    def former_bound_sources(self) -> tuple[str, ...]:
-        """What earlier versions wrote for `bound_source` of this very circuit, where they said it otherwise."""
-        return ()
+        """Where `bound` stands, and whose its constants are; "" where there is none."""
+        return self.stated_bound()[1] if self.bounded() else ""
 
     def title(self) -> str:
         """What reports and pictures call it."""
@@ -339,6 +347,11 @@ class WithMemory(CircuitFamily):
 
     def groups(self) -> int:
         return self.n_groups
+
+    def bounded(self) -> bool:
+        """A theorem has all columns in one state: not a block before for a second digit, and no groups of columns."""
+        most = self.columns() or KERNEL_COLUMNS
+        return super().bounded() and self.groups() == 1 and self.stated_bound()[0].get("d_state", 0) <= most
 
     def check_sizes(self) -> None:
         super().check_sizes()

@@ -11,21 +11,16 @@ TOKEN_SELECTION = "State Space Models are Provably Comparable to Transformers in
 KROHN_RHODES = "Algebraic Theory of Machines I (Krohn and Rhodes 1965)"
 
 
-def is_ours(bound_source: str) -> bool:
-    """Whether a bound, by what its source says, is ours altogether, and not an order of a paper's."""
-    return bound_source.startswith(("none stated", "not legible: ours", "ours"))
+def whose(bound_source: str) -> str:
+    """The head of the bounds: the paper's own numbers, or its order with constants of ours."""
+    return "bound, our constants" if re.search(r"\bours\b", bound_source) else "the paper's bound"
 
 
-def whose(bound_source: str | None) -> str:
-    """The head of the bounds: the theorem's own numbers, its order with constants of ours, or ours altogether.
-
-    None or "": of a manifest that does not say where they come from.
+def is_told_no_more(bound_source: str | None) -> bool:
+    """Whether a manifest has a bound that no paper states, or that it does not say the source of, as earlier versions
+    wrote them: nobody compares or shows it now.
     """
-    if not bound_source:
-        return "bound, its source not recorded"
-    if is_ours(bound_source) or bound_source.startswith("not legible"):
-        return "our bound"
-    return "bound, our constants" if re.search(r"\bours\b", bound_source) else "theorem's bound"
+    return bound_source is None or _OURS.match(bound_source) is not None
 
 
 OF_RECALL = {"mamba": 2, "mamba2": 3, "s4d": 4}  # the theorem of paper A that recalls on each mixer
@@ -39,6 +34,7 @@ MIXERS = {
     "gated-deltanet-qwen": "Gated DeltaNet",
     "fnn+ssm": "fnn+ssm",
 }
+_OURS = re.compile(r"none stated|not legible|ours\b|.*\bbeyond the paper\b|Theorem 1, three bases for each of T")
 _STATEMENT = re.compile(r"(?=(?:Theorem|Lemma|Corollary|Proposition)s? [\w.]+)")
 
 

@@ -1,4 +1,4 @@
-"""Sizes by explicit formulas: the theorem's where it has numbers, else its order with constants of ours, or ours.
+"""Sizes by explicit formulas: the theorem's where it has numbers, else its order with constants of ours.
 
 Source: "Understanding Input Selectivity in Mamba" (ICML 2025), Theorems 2-4, which state orders but for N, and Lemma 3,
     which has numbers; the constants are those of the constructions. `bound_source` says whose a bound is.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, comb, log2
 
 from verify import covering, estimation, lemma_bounds, obstructions  # noqa: F401  (bounds too, in files of their own)
-from verify.arguments import at_least, one_of
+from verify.arguments import at_least
 from verify.generalization import generalization  # noqa: F401  (a bound like the others, in a file of its own)
 from verify.task_states import induction_heads_states, keep_nth_states
 
@@ -51,23 +51,6 @@ def mqar_theorem2(kappa: int, vocab: int) -> SizeBound:
     return SizeBound(kappa + code_length(vocab) + 1, kappa)
 
 
-def mqar_theorem3(kappa: int, vocab: int, key_code: int | None = None, form: str = "paper") -> SizeBound:
-    """Theorem 3 (Mamba-2, no gate), with key codes of length m = key_code, by default code_length(kappa), and value
-    codes p.
-
-    form "paper": d_model = m + p, d_state = m; the paper has d = O(log kappa + log V), N = log kappa. form "one-group":
-    what a real one-group Mamba-2 needs, d_model = m + p + 3 and d_state = 2m + 1: B passes SiLU, so a code is a pair
-    silu(Sc), silu(-Sc), and one column removes the mean; is-key, is-value and constant lanes feed it. Sizes only: with
-    m < kappa codes of different keys are not orthogonal, and `verify.random_codes` says how often that is wrong.
-    """
-    _at_least_one(kappa, vocab)
-    one_of("form", form, ("paper", "one-group"))
-    m = code_length(kappa) if key_code is None else key_code
-    at_least("key_code", m, 1, "a key code has at least one lane")
-    lanes = m + code_length(vocab)
-    return SizeBound(lanes, m) if form == "paper" else SizeBound(lanes + 3, 2 * m + 1)
-
-
 def mqar_theorem4(kappa: int, vocab: int) -> SizeBound:
     """Theorem 4 (S4D mixer with gate): d_model <= kappa * p + 1, d_state = 1, p = code_length(vocab).
 
@@ -89,46 +72,17 @@ class LayerBound:
     layers: int
 
 
-def induction_heads_bound(vocab: int, arch: str, codes: bool = False) -> LayerBound:
-    """Induction heads over `vocab` tokens, p = ceil(log2(vocab + 1)) bits for a value or the blank.
-
-    "mamba-delta-t" (Lemma 3): d = 2 vocab, N = vocab, one layer. "mamba": one unmodified layer, d_inner = vocab * p +
-    vocab + 1 (a latch per token and bit, a channel per previous token, one constant) and N = 1; with codes the previous
-    token takes q + 1 channels, q = ceil(log2 vocab) at least 1. "mamba2": two layers, d_inner = vocab * p (and no less
-    than what is carried) and N = 1; the first carries the previous token to lanes.
+def induction_heads_bound(vocab: int) -> LayerBound:
+    """Lemma 3, induction heads over `vocab` tokens on one Mamba-Δᵀ layer: d = 2 vocab, N = vocab; one token still has
+    a lane for the blank.
     """
     at_least("vocab", vocab, 1, "a sequence needs a token")
-    one_of("arch", arch, ("mamba", "mamba2", "mamba-delta-t"))
-    p = vocab.bit_length()
-    q = max(1, (vocab - 1).bit_length())
-    previous = q + 1 if codes else vocab
-    if arch == "mamba-delta-t":
-        return LayerBound(max(2 * vocab, vocab + 1 + (previous if codes else 0)), 2 * vocab, vocab, 1)
-    if arch == "mamba2":
-        return LayerBound(2 * vocab + 2 * p + 1 + (previous if codes else 0), max(vocab * p, previous), 1, 2)
-    lanes = vocab + p + 1 + (previous if codes else 0)
-    return LayerBound(lanes, vocab * p + previous + 1, 1, 1)
+    return LayerBound(max(2 * vocab, vocab + 1), 2 * vocab, vocab, 1)
 
 
 def induction_heads_information_bits(vocab: int, length: int | None = None) -> float:
     """log2 of the number of states that induction heads need: about V·log2 V, for followers form a tree."""
     return log2(induction_heads_states(vocab, length))
-
-
-def keep_nth_bound(vocab: int, arch: str = "mamba", position: bool = False) -> LayerBound:
-    """KEEP n-th over `vocab` tokens, whatever n: p = code_length(vocab) latches, two ramps of the count and one
-    constant.
-
-    A layer that counts comes first, unless the position is an input; Mamba-2, whose step sees lanes only, needs one
-    more layer, which carries the comparison. The paper's Corollary 2 gives no size.
-    """
-    at_least("vocab", vocab, 1, "a sequence needs a token")
-    one_of("arch", arch, ("mamba", "mamba2"))
-    p = code_length(vocab)
-    later = arch == "mamba2"
-    return LayerBound(
-        2 * p + (3 if position else 2) + 2 * later, p + (0 if later else 3), 1, (1 if position else 2) + later
-    )
 
 
 def keep_nth_information_bits(n: int, vocab: int, length: int | None = None) -> float:

@@ -29,9 +29,7 @@ than 1/√(2i) to a delay by i has s > i/2 states. It is about fixed filters: wh
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, lgamma, log, log2, sqrt
 
 import numpy as np
@@ -40,11 +38,6 @@ from compiler import digits
 from verify.arguments import at_least
 
 STATES_OF_A_CHANNEL = 4
-LOST = "not legible in the text that we read"  # what paper D says of D: its formulas are lost
-STATED, OURS = "the paper's bound is ", "the paper's bound, with our constants, is "
-ALONE = "our bound is "  # of what no paper states
-_ABOVE = re.compile(r" \(built above: [^)]*\)")
-LOST_BEFORE = "poly-logarithmic, without constants"  # what earlier versions wrote into checkpoints for it
 BILINEAR, FIXED = "with a bilinear read-out", "with fixed filters"
 ROOM = 1e-9  # below a whole number it is the number itself
 
@@ -192,8 +185,9 @@ def hankel(taps: np.ndarray, size: int) -> np.ndarray:
 
 
 def of_copy(length: int, vocab: int, has: Capacity, error: float = 0.0) -> list[Obstruction]:
-    """Copying N words but for a share of the strings: O1 and O3."""
-    return [_information(copy_bits(length, vocab, error), has), _delay(length, has)]
+    """Copying N words but for a share of the strings: O1, and O3 of N − 1, by which the last place is later than the
+    first."""
+    return [_information(copy_bits(length, vocab, error), has), _delay(length - 1, has)]
 
 
 def of_recall(keys: int, values: int, has: Capacity, products: int, pairs: int | None = None) -> list[Obstruction]:
@@ -218,32 +212,11 @@ def least_channels(found: list[Obstruction], given: bool = False) -> int:
     return max((one.channels for one in found if given or not one.given), default=0)
 
 
-def summary(found: list[Obstruction], channels: int, ours: str = "", whose: str = OURS) -> str:
-    """One sentence: any exact solution needs D ≥ …, one with …; built …; the paper's bound …, or ours.
-
-    ours: the sizes of a bound whose constants are ours; "" where the paper's is not legible. whose: OURS, where the
-    order is the paper's and what is built does not go beyond it, or ALONE.
-    """
+def summary(found: list[Obstruction], channels: int) -> str:
+    """One sentence: any exact solution needs D ≥ …, one with …; built …."""
     needed = least_channels(found)
     more = [f", one {one.given} D ≥ {one.channels}" for one in found if one.given and one.channels > needed]
-    stated = f"{whose}{ours}" if ours else f"{STATED}{LOST}"
-    return f"any exact solution needs D ≥ {needed}{''.join(more)}; built {channels}; {stated}"
-
-
-def above(most: int, built: Mapping[str, int]) -> str:
-    """Of a size and its bound, what is built that the bound does not hold for; "" where it holds for all of it.
-
-    built: the size by what it is of, such as "in use".
-    """
-    more = [f"{of} {size:,}" for of, size in built.items() if size > most]
-    return f" (built above: {', '.join(more)})" if more else ""
-
-
-def as_before(sentence: str) -> set[str]:
-    """The sentence of `summary` as earlier versions wrote it into checkpoints."""
-    bare = _ABOVE.sub("", sentence)  # they did not say what is above
-    orders = bare.replace(ALONE, OURS)
-    return {bare, orders, orders.replace(OURS, STATED).replace(LOST, LOST_BEFORE)}
+    return f"any exact solution needs D ≥ {needed}{''.join(more)}; built {channels}"
 
 
 def crossing(power: float, constant: float = 1.0, vocab: int = 2, blocks: int = 2, precision: int = 32) -> float:
@@ -261,8 +234,13 @@ def _information(bits: float, has: Capacity) -> Obstruction:
     return Obstruction("information", "bits of state", bits, has.numbers * has.precision, least)
 
 
+def as_before(found: list[Obstruction]) -> list[Obstruction]:
+    """What earlier versions recorded: a delay by N for N places."""
+    return [replace(one, least=one.least + 1) if one.kind == "delay" else one for one in found]
+
+
 def _delay(length: int, has: Capacity) -> Obstruction:
-    least = least_delay_states(length, 0.0)
+    least = least_delay_states(length, 0.0) if length else 0
     channels = 0 if has.filters is None else ceil(least / has.states)
     return Obstruction("delay", "states of a filter", least, has.filters, channels, FIXED)
 

@@ -9,7 +9,7 @@ from compiler.artifact.config import kernel_warnings
 from compiler.artifact.files import MANIFEST
 from compiler.artifact.manifest import is_own
 from compiler.artifact.numbers_config import is_numbers
-from compiler.artifact.records import right_answers, uncounted
+from compiler.artifact.records import right_answers, uncounted, without_bound
 from compiler.digits import at_least, at_most
 from compiler.language.arguments import counted
 from compiler.language.input_language import length_said
@@ -18,6 +18,7 @@ from compiler.language.markdown import code, one_line, prose
 from compiler.targets import family_of
 
 _IN_USE = "*In use* is what the circuit needs; the *language model* is what is saved, with norms and padding"
+_POSITION = "\nAn input called `position` may be left out: it counts by itself.\n"
 _FRONT = """---
 library_name: transformers
 pipeline_tag: text-generation
@@ -106,9 +107,7 @@ import compiler
 model = compiler.load("DIRECTORY")
 model.run({example})  # (batch, positions, width) of each input; gives (batch, positions, {config["outputs"]})
 ```
-{_right_outputs(answer)}
-An input called `position` may be left out: it counts by itself.
-
+{_right_outputs(answer)}{_POSITION if any(each["name"] == "position" for each in config["inputs"]) else ""}
 ## Warnings
 
 """ + "".join(f"- {line}\n" for line in warnings)
@@ -200,7 +199,8 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
     used = {name: max(block[name] for block in sizes["blocks"]) for name in ("d_model", "d_inner", "d_state")}
     rows += [f"| {name} | {used[name]} | {sizes['packaged'][name]} |" for name in used]
     rows += [f"| layers | {sizes['layers']} | {sizes['packaged']['layers']} |"]
-    needed = ["", f"{manifest['needed'][0].upper()}{manifest['needed'][1:]}."] if manifest.get("needed") else []
+    least = without_bound(manifest.get("needed", ""))
+    needed = ["", f"{least[0].upper()}{least[1:]}."] if least else []
     bounds = ["", *(f"- {sentence}" for sentence in manifest.get("obstructions", []))] if needed else []
     words = f"{sizes['parameters']:,} parameters. {_IN_USE}{uncounted(manifest['arch'])}."
     return "\n".join(["## Sizes", "", *rows, "", words, *needed, *bounds])

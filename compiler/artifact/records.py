@@ -1,5 +1,6 @@
 """What construction.json holds, as the records that it is parsed into once (`manifest.py`)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -218,7 +219,7 @@ class Manifest:
     task: which function the answers are, by the name and parameters that the checker knows (`checker/tasks/task.py`).
     answers: of a circuit of one's own, what its author's function was asked.
     theorem: the statement that this very circuit builds, or after which it goes beyond the paper.
-    bound, bound_source: sizes by explicit formulas, and whose they are; older manifests do not say whose.
+    bound, bound_source: sizes that a paper states, and where; older manifests do not say where.
     obstructions: lower bounds for any exact model of the task, beside what this one has; needed: the largest of them.
     """
 
@@ -251,3 +252,8 @@ class Manifest:
     answers: AnswersRecord | None = None
     obstructions: list[str] = field(default_factory=list)
     needed: str = ""
+
+
+def without_bound(needed: str) -> str:
+    """`needed` of a manifest, behind which earlier versions repeated a bound: nobody compares or shows that now."""
+    return re.sub(r"; (?:the paper's|our) bound\b.*", "", needed)

@@ -8,7 +8,7 @@ Gated DeltaNet, whose states can be reflected, every automaton is followed for e
 few states, each moved by one swap a letter (docs/groups.md).
 
 Condition of ours. The levels must not be a block late: each keeps what stood before the present
-letter, so that its table is of one position alone. Nothing in a sequence is counted, so no length is too long.
+letter, so that its table is of one position alone. Where nothing in a sequence is counted, no length is too long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from compiler.automata.solvable import counting_cascade
 from compiler.automata.stream import levels_of, output_of
 from compiler.automata.table import NO, YES, Table, minimal, table_of
 from compiler.automata.turned import matches, turned_levels, turned_output, turned_scores
-from compiler.automata.turning import turning_of, turnings
+from compiler.automata.turning import turning_of
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
@@ -110,6 +110,11 @@ class Automaton(Construction):
     def target(self) -> str:
         return self.arch
 
+    def otherwise(self) -> str:
+        """What follows a group on mixers whose state cannot turn: the theorem has permutations there."""
+        counted = ", ".join(map(str, self.moduli))
+        return f"with counts modulo {counted}, to a bounded length" if counted else ""
+
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """What the states answer, in the order of the minimal table; those that no word leads to behind."""
@@ -179,24 +184,6 @@ class Automaton(Construction):
         start = given.names[given.start]
         said = {"name": self.name, "start": start, "transitions": given.transitions(), "classes": classes}
         return said | {"end": None}
-
-    def bound_source(self) -> str:
-        if self.reflects:
-            return "ours: four blocks for each level and each swap in a row, and two for the answer"
-        if self.moduli and self.turns is None:
-            return "ours: four blocks for each level, four more for one that is counted, and two for the answer"
-        return "ours: a block for each level or one for each step of a remainder, and one for the answer"
-
-    def bound(self) -> dict[str, int]:
-        if self.turns is not None:
-            return {"layers": 4}
-        levels = len(self.cascade.levels)
-        if self.moduli:
-            return {"layers": 4 * (levels + len(self.moduli)) + 2}
-        if self.reflects:
-            swaps = sum(turning.columns for turning in turnings(self.cascade))
-            return {"layers": 4 * (levels + swaps) + 2}
-        return {"layers": max(1, (levels if self.arch == "mamba" else 2 * levels) + 1)}
 
 
 ENTRIES = ("start", "transitions", "accept", "classes")

@@ -180,7 +180,7 @@ def _with_groups(
         )
     says = (
         f"{size}, not star-free: it holds {names}.",
-        f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
+        f"No non-negative diagonal state-space model at fixed precision follows it for ever ({SARROF}).",
         why,
     )
     if counts is None:
@@ -194,7 +194,7 @@ def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:
     order = monoid.period
     says = (
         f"{size}, not star-free: a word permutes states around circles, so it holds C_{order}.",
-        f"No non-negative diagonal state-space model follows it for ever ({SARROF}).",
+        f"No non-negative diagonal state-space model at fixed precision follows it for ever ({SARROF}).",
         "Which groups it holds beside that is not told: the cap of the monoid was met.",
     )
     return Decision(least.states, None, False, (Group(order, f"C_{order}", True),), None, says, "")

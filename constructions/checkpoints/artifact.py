@@ -30,7 +30,6 @@ from constructions.checkpoints.guarantee import NOT_ASKED, Proof, refused, state
 from constructions.checkpoints.judged import judged, right_of
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
-from constructions.papers import is_ours
 from verify import obstructions
 from verify.check import CheckedForm, Verification, check, check_forms
 from verify.generation import check_generation
@@ -217,7 +216,7 @@ def report(
             "bound_source": construction.bound_source(),
             "state": state_numbers(built),
             "obstructions": [str(one) for one in needs],
-            "needed": obstructions.summary(needs, has.channels, *_stated_bound(built)) if needs else "",
+            "needed": obstructions.summary(needs, has.channels) if needs else "",
             "guarantee": {
                 "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
                 "answers": right_of(construction, proof, results, bare_results or {}),
@@ -268,27 +267,6 @@ def capacity(compiled: Compiled) -> obstructions.Capacity:
     shared = held * max((b.convolved - b.d_inner for b in blocks), default=0)
     numbers = sum(b.carried(held) for b in blocks)
     return obstructions.Capacity(channels, len(blocks), numbers, columns + held, shared, columns)
-
-
-def _stated_bound(built: Built) -> tuple[str, str]:
-    """The sizes of `bound` in words, with what is built where that is above, and whose: where `obstructions` are known,
-    the papers have orders at most, and none for what goes beyond them.
-    """
-    construction = built.construction
-    sizes = ", ".join(
-        f"{name} ≤ {most:,}{obstructions.above(most, _held(built, name))}"
-        for name, most in construction.bound().items()
-    )
-    ours = construction.beyond() or is_ours(construction.bound_source())
-    return sizes, obstructions.ALONE if ours else obstructions.OURS
-
-
-def _held(built: Built, name: str) -> dict[str, int]:
-    """What the circuit needs of a size of `bound`; of the state also what the modules hold."""
-    if name == "state":
-        return state_numbers(built)
-    blocks = sizes(built.compiled, built.model)["blocks"]
-    return {"in use": len(blocks) if name == "layers" else max((block[name] for block in blocks), default=0)}
 
 
 def _domain(built: Built) -> str:

@@ -19,7 +19,7 @@ from compiler.artifact.model import Stack
 from compiler.artifact.numbers_config import NumberInput
 from compiler.artifact.numeric import NumericStack
 from compiler.artifact.plain_files import check_plain
-from compiler.artifact.records import UNTESTED, GuaranteeRecord
+from compiler.artifact.records import UNTESTED, GuaranteeRecord, without_bound
 from compiler.artifact.schema import parse
 from compiler.artifact.weights_file import read_shapes
 from compiler.export.record import ExportRecord
@@ -31,6 +31,7 @@ from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.checkpoints.saved_circuit import SavedCircuit, read_circuit
 from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction
+from constructions.papers import is_told_no_more
 from constructions.registry import families
 from constructions.selectivity.mqar import MQAR
 from verify.check import Verification
@@ -320,17 +321,26 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
     if manifest.construction is not None and manifest.guarantee is not None:
         told = claims(report(built, {}, None, None, proof))
         told["guarantee"] |= _as_run(manifest.guarantee, told["guarantee"]["answers"], promised_level(built), proof)
-        if manifest.bound_source is None:  # of an earlier version
-            told.pop("bound_source", None)
-        elif manifest.bound_source in built.construction.former_bound_sources():  # likewise
-            told["bound_source"] = manifest.bound_source
+        stated = manifest.bound, manifest.bound_source
+        if is_told_no_more(stated[1]) or stated == built.construction.stated_bound():  # of an earlier version
+            told |= {"bound": stated[0], "bound_source": stated[1]}
+        if stated[1] is None:  # likewise
+            del told["bound_source"]
         told["theorem"] = built.construction.recorded_statement(manifest.theorem)
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
-        elif manifest.needed in as_before(told.get("needed", "")) and "needed" in told:
-            told["needed"] = manifest.needed
+        else:
+            told["obstructions"] = _as_recorded(manifest.obstructions, built, told["obstructions"])
+            if without_bound(manifest.needed) == told["needed"]:  # likewise
+                told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))
+
+
+def _as_recorded(found: list[str], built: Built, obstructions: list[str]) -> list[str]:
+    """What a manifest may have for `obstructions`: these, or what an earlier version wrote for them."""
+    before = [str(one) for one in as_before(built.construction.obstructions(artifact.capacity(built.compiled)))]
+    return found if found == before else obstructions
 
 
 def _as_run(found: GuaranteeRecord, answers: str, level: str, proof: Proof) -> dict[str, str]:

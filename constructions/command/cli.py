@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.manifest import check_files, inputs_of, is_disguised, manifest_content, read_manifest
-from compiler.artifact.records import answers_word
+from compiler.artifact.records import answers_word, without_bound
 from constructions.automata import commands as commands_automata
 from constructions.command import (
     conformance,
@@ -43,7 +43,7 @@ from constructions.command.reporting import strict_json
 from constructions.construction import Construction
 from constructions.experiments import command as commands_experiments
 from constructions.gadgets import commands as commands_gadgets
-from constructions.papers import EXPRESSIVITY, FREE_LUNCH, KROHN_RHODES, SELECTIVITY, TOKEN_SELECTION
+from constructions.papers import EXPRESSIVITY, FREE_LUNCH, KROHN_RHODES, SELECTIVITY, TOKEN_SELECTION, is_told_no_more
 from constructions.polynomials import commands as commands_polynomial
 from constructions.registry import CONSTRUCTIONS
 from constructions.selectivity import commands as commands_selectivity
@@ -107,7 +107,7 @@ def list_constructions(as_json: Json = False) -> None:
         (KROHN_RHODES, commands_automata),
     ):
         rows += [
-            {"construction": name, "theorem": paper, "summary": command.__doc__}
+            {"construction": name, "theorem": paper, "summary": _first_sentences(command.__doc__)}
             for name, command in family.COMMANDS.items()
         ]
     if as_json:
@@ -243,7 +243,7 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
     the directory, and whether the record is true, are looked at by construct verify.
     """
     with nullcontext() if is_disguised(directory) else of_files(directory):
-        manifest, damage = _in_one_word(manifest_content(directory)), None
+        manifest, damage = _as_said_now(manifest_content(directory)), None
     try:
         check_files(directory, read_manifest(directory), opens=False)
         manifest |= inputs_of(directory, manifest)
@@ -258,8 +258,13 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def _in_one_word(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest, also one of an earlier version, whose `guarantee.answers` is what is said for people."""
+def _as_said_now(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest whose `guarantee.answers` is what is said for people, and without what only earlier versions said: the
+    bounds that no paper states."""
+    if is_told_no_more(manifest.get("bound_source")):
+        manifest = manifest | {"bound": {}, "bound_source": ""}
+    if manifest.get("needed"):
+        manifest = manifest | {"needed": without_bound(manifest["needed"])}
     guarantee = manifest.get("guarantee")
     if guarantee is None:
         return manifest
@@ -314,6 +319,11 @@ def _summary(construction: type[Construction]) -> str:
     """The first line of its module, or of itself where it shares a module with others."""
     told = construction if construction.group else inspection.getmodule(construction)
     return (told.__doc__ or "").strip().splitlines()[0]
+
+
+def _first_sentences(doc: str | None) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join((doc or "").split("\n\n")[0].split())
 
 
 def _option(metadata: Mapping[str, Any]) -> Any:

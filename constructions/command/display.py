@@ -127,7 +127,7 @@ def show_report(report: dict) -> None:
         console.print(f"What follows is so without the noise in its weights. {report['noise']}.")
     console.print(_sizes_table(report))
     console.print(_size_words(bool(report["sizes"]["packaged"]), report["arch"]))
-    if report.get("bound") and report.get("bound_source"):
+    if report.get("bound"):
         console.print(f"bound: {report['bound_source']}")
     for sentence in (*report.get("obstructions", []), report.get("needed", "")):
         if sentence:
@@ -187,7 +187,7 @@ def _left_out(report: dict) -> Iterator[str]:
 
 def _sizes_table(report: dict) -> Table:
     sizes, bound = report["sizes"], report.get("bound", {})
-    heads = [whose(report.get("bound_source"))] if bound else []
+    heads = [whose(report["bound_source"])] if bound else []
     table = Table("", *heads, "in use", "bare", *(["language model"] if sizes["packaged"] else []))
     for name in ("d_model", "d_inner", "d_state", "layers"):
         stated = [str(bound.get(name, ""))] if bound else []
@@ -243,12 +243,12 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield (
-            _average_line(guarantee["expected_failure"], guarantee["codes"])
+            _average_line(guarantee["expected_failure"], guarantee["codes"], _asked_with(report["params"]))
             if guarantee.get("codes")
             else rate_line(guarantee["expected_failure"])
         )
     if guarantee.get("codes"):
-        yield _codes_line(guarantee["codes"])
+        yield _codes_line(guarantee["codes"], _asked_with(report["params"]))
         yield from _measured_lines(report.get("verification") or {})
 
 
@@ -259,17 +259,22 @@ def rate_line(bound: float, digits: int = 3) -> str:
     return f"rate of wrong sequences, at most: {at_most(bound, digits)}"
 
 
-def _average_line(rate: float, codes: dict) -> str:
+def _asked_with(params: dict) -> str:
+    """Of which sequences the rates of key codes are: more pairs fail more often."""
+    return f"{counted(params['pairs'] or params['kappa'], 'pair')} in a sequence"
+
+
+def _average_line(rate: float, codes: dict, asked: str) -> str:
     """Of all codes of this length: the exact rate, or an estimate, its error and what is proved."""
     error, bound = codes.get("average_error"), codes.get("average_at_most")
     if error == 0 and bound == rate:
-        return f"wrong answers, on average over codes: {rate:.3g}, the sum over all codes and values"
+        return f"wrong answers with {asked}, on average over codes: {rate:.3g}, the sum over all codes and values"
     about = f"about {rate:.3g}" + ("" if error is None else f" ± {at_most(error, 2)}") + " (an estimate)"
     proved = "; nothing is proved of it" if bound is None or bound >= 1 else f"; proved: at most {at_most(bound)}"
-    return f"wrong answers, on average over codes: {about}{proved}"
+    return f"wrong answers with {asked}, on average over codes: {about}{proved}"
 
 
-def _codes_line(codes: dict) -> str:
+def _codes_line(codes: dict, asked: str) -> str:
     drawn = "the first draw" if codes["draws"] == 1 else f"draw {codes['draws']}"
     rate, error = f"{codes['expected_failure']:.3g}", codes.get("error")
     about = f"about {rate}" + ("" if error is None else f" ± {at_most(error, 2)}")
@@ -279,7 +284,7 @@ def _codes_line(codes: dict) -> str:
     return (
         f"key codes: {codes['size']} {codes['kind']} words of length {codes['length']}, {drawn} from seed "
         f"{codes['seed']}; measured coherence {codes['coherence']:.3f}; this code "
-        f"{fails} of {codes['sets']:,} queries)"
+        f"{fails} of {codes['sets']:,} queries, with {asked})"
     )
 
 

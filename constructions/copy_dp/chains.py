@@ -30,7 +30,7 @@ class ChainConstruction(Construction):
 
     group: ClassVar[str] = "dp"
     asked: ClassVar[str] = "chain"  # the state of `edges` behind a whole prompt
-    a_column_each: ClassVar[str] = "entry of the table"  # what has a column of the state each, in `bound`
+    a_column_each: ClassVar[str] = "entry of the table"  # what has a column of the state each, in `stated_bound`
 
     arch: Literal["mamba", "mamba2"] = parameter("which mixer", default="mamba", kw_only=True)
     max_length: int = parameter(
@@ -75,12 +75,9 @@ class ChainConstruction(Construction):
     def letters(self) -> int:
         return self.alphabet().size
 
-    def bound_source(self) -> str:
-        return with_our_constant(self.theorem, self.a_column_each, self.beyond())
-
-    def bound(self) -> dict[str, int]:
+    def stated_bound(self) -> tuple[dict[str, int], str]:
         """Theorem 3 copies from O(T) places: ours are the entries, a column of the state for each."""
-        return {"d_state": self.table()}
+        return {"d_state": self.table()}, with_our_constant(self.theorem, self.a_column_each)
 
     def language(self) -> InputLanguage:
         """Prompts, and the model's own continuation of each; after the end nothing but the end comes."""

@@ -48,7 +48,6 @@ class Copy(WithMemory, Construction):
     name: ClassVar[str] = "copy"
     theorem: ClassVar[str] = f"{FREE_LUNCH}, Theorem 2"
     mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
-    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, after Theorem 3.1, by places"
 
     form: Literal["string", "delay", "pointer", "place"] = parameter("what says where to copy from", default="string")
     n: int = parameter("places (delay: how far back)", most=1 << 14, default=8)
@@ -170,15 +169,17 @@ class Copy(WithMemory, Construction):
         split = self.arch in FORGETS and self.n > most
         return f"with places that a block counts{', kept as two digits' * split}"
 
-    def bound_source(self) -> str:
-        """The theorem's N counts the whole sequence, of which a delay keeps the last n places alone."""
-        if self.form == "delay":
-            return f"none stated: ours, a column for each of the last {self.n} places, with {self.vocab} numbers"
-        return with_our_constant(self.theorem, f"of {self.n} places, with {self.vocab} numbers", self.beyond())
+    def on_network(self) -> str:
+        """Theorem 3.1 writes a string again; nothing in that paper delays, or reads a place that is named."""
+        if self.form == "string":
+            return f"{TOKEN_SELECTION}, after Theorem 3.1, by places"
+        how = f"a delay by {self.n}" if self.form == "delay" else "a token at a place that is named"
+        return f"{TOKEN_SELECTION}, beside Theorem 3.1, {how}"
 
-    def bound(self) -> dict[str, int]:
+    def stated_bound(self) -> tuple[dict[str, int], str]:
         """One column of the state for each place; in all n·d numbers for tokens of d entries."""
-        return {"d_state": self.n, "state": self.n * self.vocab}
+        source = with_our_constant(self.theorem, f"of {self.n} places, with {self.vocab} numbers")
+        return {"d_state": self.n, "state": self.n * self.vocab}, source
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 and O3; on fnn+ssm the separator's delays are cosines over all places of the window, elsewhere a count."""

@@ -23,7 +23,7 @@ from compiler.language.circuit import Circuit
 from compiler.language.source import numbers
 from compiler.language.types import Int, OneHot, Real
 from constructions.construction import NumericConstruction, parameter
-from constructions.papers import FREE_LUNCH, OF_PAPER_B, beyond_the_paper
+from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least, at_most, one_of
 from verify.tasks.copy_vectors import CopyVectorsTask
 from verify.tasks.numbers import AnyNumbers, NumberTask
@@ -78,14 +78,8 @@ class CopyVectors(NumericConstruction):
         places = ", the places on channels too" if self.arch == "mamba" else ""
         return f"with Δ divided out and a signed number on two channels{places}"
 
-    def bound_source(self) -> str:
-        beyond = self.beyond()
-        statement = beyond_the_paper(self.theorem, beyond) if beyond else self.theorem
-        statement = statement.removeprefix(f"{FREE_LUNCH}, ")
-        places = ", 2N for the places" if self.arch == "mamba" else ""
-        return f"{statement}, by its proof one block of N columns; ours: two channels for a signed number{places}"
-
-    def bound(self) -> dict[str, int]:
-        """The inputs and the constant; two channels for each number, and one for each lane of the places on Mamba."""
-        channels = 2 * self.width + (2 * self.n if self.arch == "mamba" else 0)
-        return {"d_model": self.width + 2 * self.n + 1, "d_inner": channels, "d_state": self.n, "layers": 1}
+    def stated_bound(self) -> tuple[dict[str, int], str]:
+        """By the proof; the inputs and the constant, two channels for each number, one for each lane of the places."""
+        lanes, channels = self.width + 2 * self.n + 1, 2 * (self.width + self.n)
+        source = "Theorem 2, by its proof one block of N columns; ours: two channels for a signed number, 2N for places"
+        return {"d_model": lanes, "d_inner": channels, "d_state": self.n, "layers": 1}, source

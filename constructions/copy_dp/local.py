@@ -23,6 +23,7 @@ from compiler.language.stream import Stream
 from compiler.language.words import count, latch, minimum, present
 from constructions.construction import parameter
 from constructions.copy_dp.chains import END, ChainConstruction, Edges, leaving, numbers, repeated, written
+from constructions.copy_dp.sizes import with_our_constant
 from constructions.papers import FREE_LUNCH, OF_PAPER_B
 from verify.arguments import at_least
 from verify.tasks.chain import Solver
@@ -84,9 +85,9 @@ class Recurrence(ChainConstruction):
         """The end depends on n, which no entry tells."""
         return "with the last index kept from the prompt"
 
-    def bound(self) -> dict[str, int]:
+    def stated_bound(self) -> tuple[dict[str, int], str]:
         """Theorem 4 copies from O(m) places: ours are the entries that are read."""
-        return {"d_state": self.reach()}
+        return {"d_state": self.reach()}, with_our_constant(self.theorem, self.a_column_each)
 
     def scores(self) -> Stream:
         x = Tokens(self.alphabet())

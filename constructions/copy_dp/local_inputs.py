@@ -35,7 +35,6 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
 
     theorem: ClassVar[str] = f"{FREE_LUNCH}, after Theorem 4, with letters of the prompt, which m-locality leaves out"
     mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
-    a_column_each: ClassVar[str] = "place back to the farthest entry or letter that is read"
 
     given: LocalProblem = parameter("the problem")
 
@@ -60,16 +59,12 @@ class OwnLocalOnLetters(Own, ChainConstruction, WithMemory):
     def table(self) -> int:
         return self.given.lengths[-1]
 
+    def stated_bound(self) -> tuple[dict[str, int], str]:
+        """Theorem 4's programs read no letters."""
+        return {}, ""
+
     def longest(self) -> int:
         return 2 * self.table() + 2
-
-    def bound_source(self) -> str:
-        return f"none stated: ours, a column of the state for each {self.a_column_each}"
-
-    def bound(self) -> dict[str, int]:
-        """A column for each place back to the farthest entry or letter."""
-        back = max((self.table() + 1 - offset for offset in self.given.reads), default=0)
-        return {"d_state": max(self.given.reach, back)}
 
     def scores(self) -> Stream:
         x, given, size = Tokens(self.alphabet()), self.given, self.table()

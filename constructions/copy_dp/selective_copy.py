@@ -39,7 +39,6 @@ class SelectiveCopy(ChainConstruction, WithMemory):
     name: ClassVar[str] = "selective-copy"
     theorem: ClassVar[str] = AFTER_COPY
     mixers: ClassVar[tuple[str, ...]] = OF_PAPER_B
-    on_network: ClassVar[str] = f"{TOKEN_SELECTION}, after Theorem D.2, by places"
     group: ClassVar[str] = ""
 
     n: int = parameter("tokens that are kept, at most", most=1 << 12, default=4)
@@ -64,8 +63,12 @@ class SelectiveCopy(ChainConstruction, WithMemory):
     def table(self) -> int:
         return self.n
 
-    def bound_source(self) -> str:
-        return "none stated: ours, a column of the state for each token that is kept"
+    def on_network(self) -> str:
+        return f"{TOKEN_SELECTION}, after Theorem D.2, by places"
+
+    def stated_bound(self) -> tuple[dict[str, int], str]:
+        """Theorem 2 copies all tokens, not some among noise."""
+        return {}, ""
 
     def longest(self) -> int:
         return self.length + 1 + self.n + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from constructions.papers import FREE_LUNCH, beyond_the_paper
+from constructions.papers import FREE_LUNCH
 
 AFTER_COPY = f"{FREE_LUNCH}, after Theorem 2"
 BEYOND = f"{FREE_LUNCH}, after Theorem 3, beyond its Assumption 2"
@@ -18,11 +18,8 @@ ORDERS = {
 }
 
 
-def with_our_constant(theorem: str, columns: str, beyond: str = "") -> str:
-    """Where a bound comes from: the order of the theorem that it names, and what has a column in our count.
-
-    beyond: what of the circuit the theorem does not have, "" where it has all of it.
-    """
+def with_our_constant(theorem: str, columns: str) -> str:
+    """Where a bound comes from: the order of the theorem that it names, and what has a column in our count."""
     (number,) = re.findall(r"Theorem \d", theorem)
-    said = (beyond_the_paper(theorem, beyond) if beyond else theorem).removeprefix(f"{FREE_LUNCH}, ")
+    said = theorem.removeprefix(f"{FREE_LUNCH}, ")
     return f"{said}, {ORDERS[number]}; the constant is ours: a column of the state for each {columns}"

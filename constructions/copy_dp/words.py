@@ -7,8 +7,9 @@ so it uses O(L) = O(√T) columns and channels. (On Mamba every channel has all 
 again.)
 
 What the paper leaves open is the value of a border: nothing lies above row 0 or left of column 0, so those neighbours
-are raised beyond every entry. Marks are our choice. In the paper the token of an entry carries its cell; ours are the
-values alone, with `;` between rows, and the column is a count since the last mark.
+are raised beyond every entry of an edit distance, and 0 of a subsequence. Marks are our choice. In the paper the token
+of an entry carries its cell; ours are the values alone, with `;` between rows, and the column is a count since the last
+mark.
 
 Circuit. Two counts (row, column) since the marks; one memory keyed by word and place for the letters of both words,
 those of the second negative, so that one read at (row, column) gives their difference.

@@ -18,9 +18,10 @@ Written by `construct reproduce` from `{source}`; it is not edited by hand. For 
 `--list` names all items. `--train` trains what has no result yet (a minute each on one core; three seeds at once).
 Without `--keep` everything that is built is built again. *right*: answers of the built model, on adversarial and random
 sequences, each the strict maximum; all scores equal the interpreter's bit for bit (on real numbers: within the proved
-bound). *bound* and *built*: d_model·d_inner·N, the largest over the blocks. *needed*: bits that any state must hold to
-answer every question of the promised inputs, where all counts that is carried from token to token, windows of
-convolutions too (for induction heads and KEEP n-th log2 of the exact number of states, rounded up).
+bound). *bound* and *built*: d_model·d_inner·N, the largest over the blocks; no bound where the paper states none.
+*needed*: bits that any state must hold to answer every question of the promised inputs, where all counts that is
+carried from token to token, windows of convolutions too (for induction heads and KEEP n-th log2 of the exact number of
+states, rounded up).
 *trained*: the best of the seeds on 1,000 fresh sequences; what was trained stands at the end, with its budget.
 
 [The programs after paper B](chains.md) have a page of their own. So have [statements that do not stand as they

@@ -175,7 +175,7 @@ def figure_a3() -> Iterator[Entry]:
             yield Entry(built, "one-hot keys", expected(paper, columns), (0, columns))
     for kappa in KEYS:
         built = MQAR(kappa=kappa, vocab=256, arch="s4d", length=100)
-        yield Entry(built, "", "alike (N 1 … 8)", (0, 1))
+        yield Entry(built, "", "expected alike", (0, 1))
     for mixer, arch in (("s6", "mamba"), ("mamba2", "mamba2"), ("s4d", "s4d")):
         for columns in {"s6": (2, 4, 8, 16), "mamba2": (1, 2, 4, 6, 11), "s4d": (1, 4)}[mixer]:
             split = columns if columns < 4 and arch != "s4d" else 0

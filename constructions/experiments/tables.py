@@ -87,8 +87,8 @@ def _right(row: Row) -> str:
 
 
 def _sizes(sizes: Mapping[str, int], names: Sequence[str]) -> str:
-    told = "·".join(str(sizes[name]) if name in sizes else "" for name in names)
-    return told if told.strip("·") else ""
+    told = "·".join(str(sizes.get(name, "–")) for name in names)
+    return told if told.strip("·–") else ""
 
 
 def _state(row: Row) -> str:

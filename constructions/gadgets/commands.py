@@ -73,9 +73,7 @@ def gadgets_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Paper B, Lemmas 1–5: product, network, linear map, select, indicators: exact on integers, within a proved bound
-    on reals.
-    """
+    """Paper B, Lemmas 1–5 (product, network, linear map, select, indicators): exact of integers, near of reals."""
     if plot:
         picture_path(plot, "--plot")
     with working("gadgets", quiet=as_json):
@@ -133,7 +131,7 @@ def copy_vectors_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Paper B, Theorem 2: exact COPY of vectors from any earlier place, in one block.
+    """After paper B, Theorem 2: COPY of vectors from any earlier place, in one block; exact of integers.
 
     place and asked are one-hot or all 0; answers are right where each place is written once, and pos(i) ≤ i.
     """

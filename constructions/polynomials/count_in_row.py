@@ -2,12 +2,12 @@
 
 Statement (ours; Definition 1 is of the task). One channel of S6 with state 1 counts runs exactly: on binary inputs with
 S_A = S_B = S_C = 1, h_t = x_t h_{t−1} + x_t² and y_t = x_t h_t is the run length. On a real Mamba, exp(ΔA)
-is 1 or 0 by the size of Δ alone (exact-arithmetic E9): one block, one channel with a state, exact to 2^24.
+is 1 or 0 by the size of Δ alone (exact-arithmetic E9): one block, one channel with a state, exact to 2^24. Mamba-2
+subtracts two sums, in two blocks; counts that are capped take one more.
 
 Ours is the causal reading, the run up to this position: the only one that a causal layer can output.
 Definition 1 speaks of the run to which a digit belongs, which may be the whole of it; (13) is lost in the text
-that we read. Counts are capped here. The certificate proves the real block for sequences of every length: it
-puts every count into the state and takes one real `step()` from it.
+that we read. Counts are capped here. The checker proves every answer up to the promised length.
 """
 
 from __future__ import annotations
@@ -80,13 +80,6 @@ class CountInRow(Construction):
 
     def asks(self) -> dict[str, Any]:
         return {"name": self.name}
-
-    def bound_source(self) -> str:
-        return "none stated: ours, one state a channel; Definition 1 is of the task"
-
-    def bound(self) -> dict[str, int]:
-        """One layer with one state a channel; Mamba-2 subtracts two sums, in two; a cut-off is one more."""
-        return {"d_state": 1, "layers": (1 if self.arch == "mamba" else 2) + self.capped}
 
 
 def on_polynomial_s6() -> PolynomialNetwork:

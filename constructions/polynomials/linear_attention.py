@@ -175,13 +175,6 @@ class LinearAttention(NumericConstruction):
     def tasks(self) -> list[NumberTask]:
         return [AnyNumbers(self.circuit()), HeadTask(self.head, min(self.length, 16), LARGEST_INPUT)]
 
-    def bound_source(self) -> str:
-        return "not legible: ours, N = d_k; Lemma 2 names one channel (construct truths one-channel)"
-
-    def bound(self) -> dict[str, int]:
-        """One layer with a state column for each coordinate of a key."""
-        return {"d_state": self.d_k, "layers": 1}
-
 
 class HeadTask(NumberTask):
     """Outputs at every position, by the definition in Fractions with the weights that were given."""

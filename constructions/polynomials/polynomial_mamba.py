@@ -110,13 +110,6 @@ class PolynomialCircuit(NumericConstruction):
     def asks_where(self) -> str:
         return f"at position {self.polynomial.length}, where the positions are the one-hot of 1, 2, 3, …"
 
-    def bound_source(self) -> str:
-        return "none stated: ours, one block and ⌈log degree⌉ more"
-
-    def bound(self) -> dict[str, int]:
-        """1 + ⌈log degree⌉ blocks."""
-        return {"layers": depth(self.polynomial, self.form)}
-
 
 @dataclass(frozen=True, eq=False)
 class PolynomialOnMamba:

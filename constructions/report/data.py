@@ -19,7 +19,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from compiler.tracing.decoding import Decoder
 from compiler.tracing.variables import Variable, Variables
-from constructions.papers import whose
+from constructions.papers import is_told_no_more, whose
 
 _RECORDED = "Recorded by its maker, not run for this page:"
 MOST_NUMBERS = 2_000_000  # entries of all matrices: a page of about 30 MB
@@ -51,7 +51,7 @@ def model_data(compiled: Compiled) -> dict[str, Any]:
 
 def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, Any]:
     """The same, and what the page says of the checkpoint in words."""
-    sizes, promise, variables = manifest.sizes, manifest.promise, Variables(compiled)
+    sizes, promise, variables, stated = manifest.sizes, manifest.promise, Variables(compiled), _stated(manifest)
     return _stepping(compiled) | {
         "title": manifest.construction or manifest.circuit or "circuit",
         "theorem": manifest.theorem or "a circuit of its author's own",
@@ -65,7 +65,7 @@ def page_data(compiled: Compiled, manifest: Manifest, proof: str) -> dict[str, A
             "proof": proof,
         },
         "sizes": [
-            {"name": name, "used": getattr(sizes, name), "bound": manifest.bound.get(name)}
+            {"name": name, "used": getattr(sizes, name), "bound": stated.get(name)}
             for name in ("d_model", "d_inner", "d_state", "layers")
         ],
         "bounds": _bounds(manifest),
@@ -83,9 +83,14 @@ def _stepping(compiled: Compiled) -> dict[str, Any]:
         return {"still": f"This model cannot be stepped through here: {reason}. construct plot draws its runs."}
 
 
+def _stated(manifest: Manifest) -> dict[str, int]:
+    """Sizes that a paper states; earlier versions recorded bounds of their own as well."""
+    return {} if is_told_no_more(manifest.bound_source) else manifest.bound
+
+
 def _bounds(manifest: Manifest) -> dict[str, str] | None:
     """The head of the column of bounds, and where they come from; None where there is none."""
-    if not manifest.bound:
+    if not _stated(manifest):
         return None
     return {"head": whose(manifest.bound_source), "source": manifest.bound_source or ""}
 

@@ -77,10 +77,3 @@ class AbsoluteTime(Construction):
     def otherwise(self) -> str:
         """The proposition's state is the time; here a block reads it, up to the last that there is a token for."""
         return "with a block that reads the count"
-
-    def bound_source(self) -> str:
-        return "none stated: ours, a count, a ramp and a constant"
-
-    def bound(self) -> dict[str, int]:
-        """A channel that counts, then the ramp; lanes: the constant, the count, the ramp."""
-        return {"d_model": 3, "d_inner": 1, "d_state": 1, "layers": 2}

@@ -85,12 +85,10 @@ class FuzzyRecall(WithMemory, Construction):
     def tasks(self) -> list[Task]:
         return [FuzzyTask(self.keys, self.vocab - 2 - self.keys, self.key_size, self.value_size, self.length)]
 
+    def beyond(self) -> str:
+        """The theorems' memories add up all that is written under a key."""
+        return ", ".join(filter(None, (super().beyond(), "a key keeps its first value")))
+
     def nearest(self) -> str:
         """The theorem of recall on its mixer."""
         return f"MAD suite; {SELECTIVITY}, after Theorem {OF_RECALL[self.arch]}"
-
-    def bound_source(self) -> str:
-        return "none stated: the theorem is of one token for each key and value"
-
-    def bound(self) -> dict[str, int]:
-        return {}

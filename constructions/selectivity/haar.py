@@ -128,33 +128,6 @@ class Haar(NumericConstruction):
         """The theorem's bases are steps by their decay; these are by Δ in front of B, with A = 0."""
         return "by running sums (A = 0)" if self.form == "steps" else ""
 
-    def bound_source(self) -> str:
-        if self.form == "bumps":
-            return "none stated: ours, three channels for each sample, the signed sample and the constant"
-        return "none stated: ours, T running sums in two halves, T + 1 comparisons of the position and a constant"
-
-    def former_bound_sources(self) -> tuple[str, ...]:
-        """Earlier versions counted three bases of the theorem for each wavelet, which came to the same number."""
-        if self.form == "bumps":
-            return (
-                "ours, three channels for each sample as with Theorem 1's steps, the signed sample and the constant",
-            )
-        return (
-            "Theorem 1, three bases for each of T − 1 wavelets; ours: three for the mean, channels for the signed "
-            "sample and the constant",
-        )
-
-    def bound(self) -> dict[str, int]:
-        """Steps: two channels for each of T sums, which all wavelets share, T + 1 comparisons and the constant. Bumps:
-        three for each sample, two for the signed sample and the constant.
-
-        Δ of Mamba-2 sees lanes, so that a block before it puts the T comparisons on lanes.
-        """
-        channels = 3 * self.length + (2 if self.form == "steps" else 3)
-        if self.arch == "mamba2":
-            return {"d_inner": channels, "d_state": 1, "layers": 2}
-        return {"d_inner": channels, "d_state": 1, "dt_rank": self.length}
-
 
 @dataclass(frozen=True, eq=False)
 class HaarLayer:

@@ -80,13 +80,10 @@ class InContextRecall(WithMemory, Construction):
     def asks(self) -> dict[str, Any]:
         return {"name": "mqar", "write": "first"}
 
+    def beyond(self) -> str:
+        """The theorems' memories add up all that is written under a key."""
+        return ", ".join(filter(None, (super().beyond(), "a key keeps its first value")))
+
     def nearest(self) -> str:
         """The theorem of recall on its mixer."""
         return f"MAD suite; {SELECTIVITY}, after Theorem {OF_RECALL[self.arch]}"
-
-    def bound_source(self) -> str:
-        return "none stated: ours, a column for each key"
-
-    def bound(self) -> dict[str, int]:
-        """No size is stated anywhere; a column for each key."""
-        return {"d_state": self.keys} if self.arch != "s4d" else {}

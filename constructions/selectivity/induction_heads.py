@@ -120,16 +120,8 @@ class InductionHeads(Construction):
         """The lemma's layer has no skip, and softplus no shift."""
         return "with a skip D and a shift of Δ" if self.arch == "mamba-delta-t" else ""
 
-    def bound_source(self) -> str:
-        """Lemma 3 is about Mamba-Δᵀ alone."""
-        if self.arch == "mamba-delta-t" and not self.codes:
-            return "Lemma 3, d = 2V and N = V"
-        if self.arch.startswith("gated-deltanet"):
-            return "none stated: ours, a row of the state for each token, N = 4^k, and a column for each bit of a value"
-        return "none stated: ours, a latch for each token and bit of a value, N = 1"
-
-    def bound(self) -> dict[str, int]:
-        if self.arch.startswith("gated-deltanet"):
-            return {"layers": 2 if self.codes else 1}
-        bound = induction_heads_bound(self.vocab, self.arch, self.codes)
-        return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}
+    def stated_bound(self) -> tuple[dict[str, int], str]:
+        """Of one Mamba-Δᵀ layer; Lemma 3 is about no other."""
+        bound = induction_heads_bound(self.vocab)
+        sizes = {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}
+        return sizes, "Lemma 3, d = 2V and N = V"

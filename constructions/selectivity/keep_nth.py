@@ -28,7 +28,7 @@ from compiler.language.words import latch
 from constructions.construction import Construction, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
-from verify.bounds import keep_nth_bound, keep_nth_information_bits
+from verify.bounds import keep_nth_information_bits
 from verify.tasks.keep import Keep
 from verify.tasks.task import Task
 
@@ -91,10 +91,3 @@ class KeepNth(Construction):
     def otherwise(self) -> str:
         """The corollary's layer is given the position; here a block before it counts."""
         return "with the position of Proposition 1"
-
-    def bound_source(self) -> str:
-        return "none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the count and a constant"
-
-    def bound(self) -> dict[str, int]:
-        bound = keep_nth_bound(self.vocab, self.arch)
-        return {"d_model": bound.d_model, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}

@@ -72,10 +72,3 @@ class MadCompression(WithMemory, Construction):
     def information_bits(self) -> float:
         """Every token may have been any."""
         return self.n * log2(self.vocab - 1)
-
-    def bound_source(self) -> str:
-        return "none stated: ours, a column for each token that is kept"
-
-    def bound(self) -> dict[str, int]:
-        """A column for each token that is kept."""
-        return {"d_state": self.n}

@@ -69,10 +69,3 @@ class MadCopying(WithMemory, Construction):
 
     def tasks(self) -> list[Task]:
         return [CopyTask(self.n, self.vocab - 2, self.length, self.selective)]
-
-    def bound_source(self) -> str:
-        return "none stated: ours, a column for each token that is kept"
-
-    def bound(self) -> dict[str, int]:
-        """A column for each token that is kept."""
-        return {"d_state": self.n}

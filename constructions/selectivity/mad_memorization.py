@@ -76,9 +76,3 @@ class MadMemorization(Construction):
     def information_bits(self) -> float:
         """The value of the key before: keys of one value need no two states. The facts are bits of the weights."""
         return log2(len(set(self.facts())))
-
-    def bound_source(self) -> str:
-        return "none stated: the facts are a table in the weights"
-
-    def bound(self) -> dict[str, int]:
-        return {}

@@ -38,21 +38,13 @@ from verify.bounds import (
     SizeBound,
     information_bound_bits,
     mqar_theorem2,
-    mqar_theorem3,
     mqar_theorem4,
 )
 from verify.random_codes import Failure, all_keys, asked_sets, failure_of_code, failure_rate, key_code_for
 from verify.tasks.mqar import BenchmarkLayout, ForgettingLayout, PaperLayout
 from verify.tasks.task import Task
 
-_OF_CODES = (
-    "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: d = m + p + 3 and N = 2m + 1 for key codes of m signs"
-)
-_WITH_ALL_COLUMNS = {  # where the bound of one-hot keys comes from, by the mixer
-    "mamba": "ours, with Theorem 2's N = κ: one-hot keys on channels of their own, d_inner = 2κ + p",
-    "mamba2": "ours, with N = κ as in step 1 of the proof of Theorem 3: one-hot keys on channels of their own, "
-    "d = κ + p + 1 (the paper: κ + V) and d_inner = 2κ + p",
-}
+_DIGITS = "with keys kept as two digits"
 
 
 @dataclass(frozen=True)
@@ -149,9 +141,10 @@ class MQAR(WithMemory, Construction):
 
     @property
     def split(self) -> bool:
-        """Whether there are fewer columns than keys, so that a key is kept as two digits, the second in a block
-        before."""
-        return 0 < self.max_d_state < self.kappa
+        """Whether there are fewer columns than keys, so that a key is kept as two digits, the second in a block before.
+        Written "last" there is a latch for each key, and no column.
+        """
+        return 0 < self.max_d_state < self.kappa and self.write != "last"
 
     def columns(self) -> int | None:
         """A column for each key, unless fewer are asked for: Theorem 2's N, and what its certificate reads."""
@@ -259,28 +252,24 @@ class MQAR(WithMemory, Construction):
         """The value stored under the key; written "sum": where exactly one pair was."""
         return {"name": "mqar", "write": self.write}
 
-    def bound(self) -> dict[str, int]:
-        """The orders of Theorems 2 to 4 of *Understanding Input Selectivity in Mamba* with constants of ours; for what
-        the paper does not have, our own: lanes and channels counted one by one.
+    def stated_bound(self) -> tuple[dict[str, int], str]:
+        """Theorems 2 and 4 are asymptotic but for N, and for d the constants are those of our lanes. Theorem 3's codes
+        are shorter than these.
         """
-        kappa, p = self.kappa, balanced_length(self.vocab)
-        if self.printed:
-            return _sizes(mqar_theorem2(kappa, self.vocab))
-        if self.arch.startswith("gated-deltanet"):
-            return {"d_model": kappa + p + 2, "d_inner": _power(2, p + 2), "d_state": _power(4, kappa), "layers": 1}
+        kappa = self.kappa
         if self.guarantee == "random":
-            bound = mqar_theorem3(kappa, self.vocab, self.key_length, "one-group")
-            wide = bound.d_model if self.arch == "mamba2" else 2 * (self.key_length + 1) + p
-            return _sizes(bound) | {"d_model": max(bound.d_model, 2 * p), "d_inner": max(wide, 2 * p)}
-        if self.arch == "s4d" and self.write == "sum":
-            return _sizes(mqar_theorem4(kappa, self.vocab))
-        if self.write == "sum":
-            return _sizes(mqar_theorem2(kappa, self.vocab)) | {"d_inner": 2 * kappa + p}
-        if self.arch == "mamba" and self.write == "first":
-            return {"d_model": kappa + 2 * p + 3, "d_inner": 2 * kappa + 2 * p + 3, "d_state": kappa, "layers": 2}
-        if self.arch == "mamba":
-            return {"d_model": kappa + p + 2, "d_inner": kappa * p + kappa + 2, "d_state": 1, "layers": 1}
-        return {}
+            return {}, ""
+        if self.printed:
+            source = "Theorem 2, d = O(κ + log V) and N = κ; the constant is ours: d = κ + p + 1, C(p, p/2) ≥ V"
+            return _sizes(mqar_theorem2(kappa, self.vocab)), source
+        if self.arch == "s4d":
+            size = "p + 2" if kappa == 1 else "κp + 1"
+            source = f"Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = {size}, C(p, p/2) ≥ V"
+            return _sizes(mqar_theorem4(kappa, self.vocab)), source
+        if self.arch == "mamba2":
+            sizes = {"d_model": kappa + self.vocab, "d_state": kappa, "layers": 1}
+            return sizes, "Theorem 3, step 1 of its proof: d = κ + V and N = κ"
+        return {"d_state": kappa, "layers": 1}, "Theorem 2, N = κ"
 
     def nearest(self) -> str:
         """The theorem of its mixer, or of key codes."""
@@ -288,24 +277,33 @@ class MQAR(WithMemory, Construction):
         return f"{SELECTIVITY}, Theorem {number}"
 
     def otherwise(self) -> str:
-        """Where its circuit is not that of its theorem, and nothing in it goes beyond the paper."""
-        if self.beyond() or self.printed:
+        """Where its circuit is not that of its theorem, beside what goes beyond the paper."""
+        if self.printed:
             return ""
-        if self.arch == "s4d":
-            return "with its κ log V lanes as channels, and not in the embedding"
-        if self.guarantee == "random":
-            return "with key codes of another length"
-        return "with keys kept as two digits, in two blocks" if self.split else self._in_one_block()
+        groups = f"with columns in {self.n_groups} groups" * (self.n_groups > 1)
+        return ", ".join(filter(None, (self._keys(), groups)))
 
-    def _in_one_block(self) -> str:
+    def _keys(self) -> str:
+        """How it tells keys apart, where its theorem does it in another way."""
+        if self.guarantee == "random":
+            return "" if self.beyond() else "with key codes of another length"
+        if self.split:
+            return f"{_DIGITS}, in two blocks" if self.write == "sum" else _DIGITS
+        if self.beyond():
+            return ""
+        return "with its κ log V lanes as channels, and not in the embedding" if self.arch == "s4d" else self._one_hot()
+
+    def _one_hot(self) -> str:
         """How one block of one-hot keys that is not Theorem 2's does it."""
         return "step 1 of its proof" if self.arch == "mamba2" else "with keys and queries on channels of their own"
 
     def former_statements(self) -> tuple[str, ...]:
-        """Earlier versions said of two blocks what is so of one."""
+        """Earlier versions said of two blocks what is so of one, and nothing of groups."""
         former = super().former_statements()
-        split = self.split and not self.beyond() and self.guarantee == "all"
-        return (*former, f"{after(self.nearest())}, {self._in_one_block()}") if split else former
+        if self.beyond():
+            return former
+        how = {self._keys()} | ({self._one_hot()} if self.guarantee == "all" else set())
+        return (*former, *(f"{after(self.nearest())}, {one}" for one in sorted(how)))
 
     def beyond(self) -> str:
         """Another mixer than the theorem's, or another rule for what a key keeps."""
@@ -314,35 +312,6 @@ class MQAR(WithMemory, Construction):
         codes = "key codes on " * (self.guarantee == "random")
         rule = "" if self.write == "sum" else f"--write {self.write}"
         return ", ".join(filter(None, (mixer and codes + mixer, rule)))
-
-    def bound_source(self) -> str:
-        """Theorems 2 to 4 are asymptotic but for N: the constants are those of our lanes."""
-        if self.printed:
-            return "Theorem 2, d = O(κ + log V) and N = κ; the constant is ours: d = κ + p + 1, C(p, p/2) ≥ V"
-        if self.arch.startswith("gated-deltanet"):
-            return (
-                "none stated: ours, a row of the state for each key, N = 4^k ≥ κ, and a column for each lane of a value"
-            )
-        if self.guarantee == "random":
-            return f"{_OF_CODES}{', on one group of B and C' * (self.arch == 'mamba2')}"
-        if self.arch == "s4d" and self.write == "sum":
-            size = "p + 2" if self.kappa == 1 else "κp + 1"
-            return f"Theorem 4, d = O(κ log V) and N = 1; the constant is ours: d = {size}, C(p, p/2) ≥ V"
-        if self.write == "sum" and self.split:
-            return (
-                "none stated: ours, of one block with a column for each key, where two keep the digits: "
-                "d = κ + p + 1 and d_inner = 2κ + p"
-            )
-        if self.write == "sum":
-            return _WITH_ALL_COLUMNS[self.arch]
-        return "none stated: ours, write policies go beyond the paper (constructions/selectivity/mqar.py)"
-
-    def former_bound_sources(self) -> tuple[str, ...]:
-        """Earlier versions said of two blocks what is so of one, and of every mixer that it has a group of B and C."""
-        if self.guarantee == "random" and self.arch in ("mamba", "s4d"):
-            return (f"{_OF_CODES}, on one group of B and C",)
-        split = self.split and self.write == "sum" and self.guarantee == "all"
-        return (_WITH_ALL_COLUMNS[self.arch],) if split and self.arch in _WITH_ALL_COLUMNS else ()
 
     def promise(self) -> str:
         return self.guarantee
@@ -399,14 +368,6 @@ def _too_short(length: int, kappa: int, kind: str, least: int) -> str:
         f"key_code = {length} is too short for {kappa} {kind} codes: {reason}{theorem}; "
         f"the smallest key_code that works is {least}"
     )
-
-
-def _power(base: int, least: int) -> int:
-    """The least power of a base that is at least this."""
-    power = 1
-    while power < least:
-        power *= base
-    return power
 
 
 def _sizes(bound: SizeBound) -> dict[str, int]:

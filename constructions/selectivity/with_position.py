@@ -24,7 +24,6 @@ from compiler.language.words import latch, minimum
 from constructions.construction import LARGEST_ALPHABET, NumericConstruction, parameter
 from constructions.papers import SELECTIVITY
 from verify.arguments import at_least, at_most, one_of
-from verify.bounds import code_length, keep_nth_bound
 from verify.tasks.numbers import AnyNumbers, NumberTask
 from verify.tasks.positions import MOST_RANDOM, PositionTask, clock_scores, kept_scores
 
@@ -106,16 +105,6 @@ class KeepNthPosition(_WithPosition):
         """The corollary takes the difference of two bases, whose steps end at n − 1 and n."""
         return "by one step and not by two"
 
-    def bound_source(self) -> str:
-        later = "; Mamba-2 compares in a block before, without ramps of its own" if self.arch == "mamba2" else ""
-        return f"none stated: ours, p latches, C(p, p/2) ≥ V, two ramps of the position and a constant{later}"
-
-    def bound(self) -> dict[str, int]:
-        """d_model: the inputs and the constant; on Mamba-2, where two blocks share lanes, the ramps and latches too."""
-        bound = keep_nth_bound(self.vocab, self.arch, position=True)
-        lanes = self.vocab + 2 + (2 + code_length(self.vocab) if self.arch == "mamba2" else 0)
-        return {"d_model": lanes, "d_inner": bound.d_inner, "d_state": bound.d_state, "layers": bound.layers}
-
     def _contents(self) -> tuple[np.ndarray, int]:
         return np.array([kept_scores([token], 1, self.vocab)[0] for token in range(self.vocab)], float), self.n
 
@@ -153,13 +142,6 @@ class AbsoluteTimePosition(_WithPosition):
             lambda row: clock_scores(len(row), self.horizon),
         )
         return [AnyNumbers(self.circuit(), MOST_RANDOM), oracle]
-
-    def bound_source(self) -> str:
-        return "none stated: ours, a ramp of the position"
-
-    def bound(self) -> dict[str, int]:
-        """A ramp of the position; lanes: the constant, the position, the ramp."""
-        return {"d_model": 3, "d_inner": 1, "d_state": 1, "layers": 1}
 
     def _contents(self) -> tuple[np.ndarray, int]:
         return np.array(clock_scores(self.horizon, self.horizon), float), self.horizon

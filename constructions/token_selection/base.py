@@ -27,12 +27,6 @@ class Selecting(Construction):
     def target(self) -> str:
         return self.arch
 
-    def bound(self) -> dict[str, int]:
-        return {}
-
-    def bound_source(self) -> str:
-        return "not legible in the text that we read; the paper's bounds are about fnn+ssm"
-
 
 def digits(count: int) -> np.ndarray:
     """(count × d): the numbers 0 … count − 1 in d = ⌈log2 count⌉ binary digits, at least one."""

@@ -25,6 +25,7 @@ from verify.samples import Cost, chosen_batches
 
 MODULE_SEQUENCES = 256  # that the torch module is run on as well
 MODULE = ", as a torch module"
+_COUNTS = ("queries", "sequences")
 NEAR = 1e-6  # how far its scores may be from the exact ones: cosines are rounded, and so are their sums
 LETTERS = ("M", "U", "D", "L", "W", "S", "B")
 
@@ -85,7 +86,7 @@ def passed(built: BuiltNetwork, results: dict[str, Verification]) -> bool:
 
 def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, Any]:
     """The JSON object of the command."""
-    construction = built.construction
+    construction, needs = built.construction, obstructions(built)
     return {
         "construction": construction.title(),
         "theorem": construction.statement(),
@@ -94,8 +95,8 @@ def report(built: BuiltNetwork, results: dict[str, Verification]) -> dict[str, A
         "sizes": asdict(built.compiled.sizes),
         "by_hand": construction.by_hand(),
         "information_bits": construction.information_bits(),
-        "obstructions": [str(one) for one in obstructions(built)],
-        "needed": summary(obstructions(built), built.compiled.sizes.D),
+        "obstructions": [str(one) for one in needs],
+        "needed": summary(needs, built.compiled.sizes.D) if needs else "",
         "answers": right_of(construction, NOT_ASKED, results),
         "expected_failure": construction.expected_failure(),
         "domain": built.compiled.source.token_language.description,
@@ -138,10 +139,11 @@ def _show(told: dict[str, Any]) -> None:
     for sizes in by_hand:
         table.add_row("by hand", *(f"{sizes[name]:,}" if name in sizes else "" for name in LETTERS))
     console.print(table)
-    total = {name: sum(row[name] for row in told["verification"].values()) for name in ("queries", "sequences")}
+    rows = told["verification"].items()  # the module runs some of the sequences again
+    total = {count: sum(row[count] for name, row in rows if not name.endswith(MODULE)) for count in _COUNTS}
     right = right_answers({"answers": told["answers"], "certificate": None}, total)
     console.print(f"domain: {told['domain']}; answers right: {right}")
-    for sentence in (*told["obstructions"], told["needed"]):
+    for sentence in filter(None, (*told["obstructions"], told["needed"])):
         console.print(sentence)
     if told["answers"] == "random":
         console.print(rate_line(told["expected_failure"], 4))

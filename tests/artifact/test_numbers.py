@@ -233,6 +233,12 @@ def test_the_example_of_the_card_runs(kind: Int | Real | OneHot, tmp_path: Path)
     exec(example.replace("DIRECTORY", str(tmp_path / "out")), {})
 
 
+@pytest.mark.parametrize(("name", "told"), [("x", False), ("position", True)])
+def test_a_position_is_told_of_where_it_is_an_input(name: str, told: bool, tmp_path: Path) -> None:
+    compiler.compile(Circuit("sum", numbers(Int(1, 9), name).cumsum(), length=2)).save(tmp_path / "out")
+    assert ("An input called `position` may be left out" in (tmp_path / "out" / CARD).read_text()) == told
+
+
 @pytest.mark.parametrize(
     "lo, hi, said",
     [

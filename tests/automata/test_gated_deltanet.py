@@ -25,6 +25,7 @@ from constructions.checkpoints.built import build
 from constructions.command.cli import app
 from tests.automata.groups import alternating, cyclic, group_table, symmetric
 from tests.automata.tables import answers
+from tests.automata.walked import most_layers
 
 TABLES = {name: NAMED[name].make() for name in ("parity", "abab-star", "tomita-3", "cycle-5", "s3", "ends-with-abb")}
 TABLES |= {"C_3": group_table(cyclic(3)), "S_3": group_table(symmetric(3)), "C_9": group_table(cyclic(9))}
@@ -39,7 +40,7 @@ def test_blocks_answer_what_the_table_answers(name: str) -> None:
     table = TABLES[name]
     construction = Automaton(table=table_json(table), arch="gated-deltanet")
     compiled, alphabet = construction.compiled(), construction.alphabet()
-    assert len(compiled.blocks) <= construction.bound()["layers"]
+    assert len(compiled.blocks) <= most_layers(construction)
     assert BLOCKS.get(name, len(compiled.blocks)) == len(compiled.blocks)
     letters = [alphabet.index(letter) for letter in table.letters]
     words = np.random.default_rng(0).integers(len(letters), size=(4, 60))

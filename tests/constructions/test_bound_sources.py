@@ -1,4 +1,4 @@
-"""A bound is the theorem's formula, or is said to be ours."""
+"""A bound is a theorem's: its numbers, or its order with constants of ours. Where no paper states one, none is told."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from compiler.artifact.package import bare_sizes
 from compiler.driver import compile
-from compiler.language.codebook import balanced_length
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
 from constructions.command import display
@@ -37,6 +36,7 @@ from constructions.selectivity.induction_heads import InductionHeads
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.mqar import MQAR
 from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
+from tests import own_sizes
 from tests.constructions.test_construct import run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,7 +47,6 @@ STATED = [
 ]
 ORDERS = [  # paper B has no constants
     (Copy(), "Theorem 2, size O(N) for"),
-    (Phonebook(), "after Theorem 2, size O(N) for"),
     (EditDistance(), "Theorem 3, size O(T) for"),
     (Viterbi(), "Theorem 3, size O(T) for"),
     (ShortestPath(), "after Theorem 3, for one size, size O(T) for"),
@@ -56,11 +55,23 @@ ORDERS = [  # paper B has no constants
     (MaximumSubarray(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
     (Fibonacci(), "Theorem 4, size O(m);"),
 ]
-OURS = [
+UNBOUNDED = [
     Copy(form="delay"),
+    Copy(arch="mamba2"),
+    Copy(arch="s4d"),
+    Copy(n=8, max_d_state=4),
+    EditDistance(max_d_state=4),
+    Fibonacci(arch="mamba2"),
     SelectiveCopy(),
+    Phonebook(),
     MQAR(write="first"),
+    MQAR(write="first", max_d_state=4),
     MQAR(write="last"),
+    MQAR(max_d_state=4),
+    MQAR(arch="mamba2", n_groups=2),
+    MQAR(arch="gated-deltanet", write="last"),
+    MQAR(guarantee="random", arch="mamba2"),
+    MQAR(guarantee="random"),
     InductionHeads(),
     InductionHeads(arch="mamba2"),
     InductionHeads(arch="mamba-delta-t", codes=True),
@@ -70,14 +81,9 @@ OURS = [
     KeepNthPosition(arch="mamba2"),
     AbsoluteTimePosition(),
     PolynomialCircuit(),
+    LinearAttention(),
     Haar(levels=2),
     Haar(levels=2, form="bumps"),
-]
-
-
-BESIDE = [
-    (MQAR(guarantee="random", arch="mamba2"), "ours, beside Theorem 3's d = O(log κ + log V) and N = log κ: "),
-    (MQAR(dtype="bfloat16"), "ours, with Theorem 2's N = κ: "),
 ]
 
 
@@ -111,26 +117,22 @@ def test_an_order_with_constants_of_ours_says_so(construction, where: str) -> No
     assert display._sizes_table(report).columns[1].header == "bound, our constants"
 
 
-@pytest.mark.parametrize("construction", OURS, ids=lambda c: f"{c.name}-{c.target}")
-def test_ours_are_called_ours(construction) -> None:
-    told = construction.bound_source()
-    assert told.startswith("none stated: ours, ") and "Theorem" not in told
+@pytest.mark.parametrize("construction", UNBOUNDED, ids=lambda c: f"{c.name}-{c.target}")
+def test_where_no_paper_states_a_size_none_is_told(construction) -> None:
+    """Nor where the circuit goes beyond the theorem, or keeps what it has columns for in another way."""
+    assert (construction.bound(), construction.bound_source()) == ({}, "")
     report = artifact.report(build(construction), {}, None)
-    assert display._sizes_table(report).columns[1].header == "our bound"
-    assert "the paper's bound" not in report["needed"]
+    assert display._sizes_table(report).columns[1].header == "in use"
+    assert "bound" not in report["needed"]
 
 
-@pytest.mark.parametrize("construction, where", BESIDE, ids=lambda c: getattr(c, "name", ""))
-def test_ours_beside_a_stated_order_tell_it_and_not_that_none_is(construction, where: str) -> None:
-    """Theorem 2 has N = κ whatever the arithmetic; Theorem 3 has orders for d and N."""
-    told = construction.bound_source()
-    assert told.startswith(where) and "none stated" not in told
-    assert whose(told) == "our bound"
-
-
-def test_groups_are_named_of_the_mixer_that_has_them() -> None:
-    told = {arch: MQAR(guarantee="random", arch=arch).bound_source() for arch in ("mamba", "mamba2", "s4d")}
-    assert [arch for arch, source in told.items() if "group of B and C" in source] == ["mamba2"]
+def test_a_step_of_a_proof_is_named() -> None:
+    """Theorem 3 has N = log κ for codes, the first step of its proof N = κ; Theorem 2 has N = κ in every arithmetic."""
+    step, narrow = MQAR(arch="mamba2"), MQAR(dtype="bfloat16")
+    assert step.bound_source() == "Theorem 3, step 1 of its proof: d = κ + V and N = κ"
+    assert step.bound() == {"d_model": step.kappa + step.vocab, "d_state": step.kappa, "layers": 1}
+    assert (narrow.bound(), narrow.bound_source()) == ({"d_state": narrow.kappa, "layers": 1}, "Theorem 2, N = κ")
+    assert whose(step.bound_source()) == whose(narrow.bound_source()) == "the paper's bound"
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -142,19 +144,7 @@ def test_running_sums_are_counted_as_they_are_built(levels: int) -> None:
     assert [name for name in block.channels.names if name.startswith("suffix[")] == [
         f"suffix[{half}]" for half in range(2 * haar.length)
     ]
-    assert haar.bound()["d_inner"] == size.d_inner == 2 * haar.length + (haar.length + 1) + 1
-    assert "T running sums in two halves, T + 1 comparisons of the position and a constant" in haar.bound_source()
-
-
-def test_what_only_a_proof_states_or_is_lost_is_not_called_unstated():
-    """Theorem 3 has N = log κ, the first step of its proof κ; whether Lemma 2 of paper C has a size cannot be read."""
-    mqar, attention = MQAR(arch="mamba2"), LinearAttention()
-    assert "N = κ as in step 1 of the proof of Theorem 3" in mqar.bound_source()
-    assert attention.bound_source().startswith("not legible")
-    for construction in (mqar, attention):
-        assert whose(construction.bound_source()) == "our bound"
-    d = mqar.bound()["d_model"]
-    assert d == mqar.kappa + 1 + balanced_length(mqar.vocab) <= mqar.kappa + mqar.vocab
+    assert size.d_inner == 2 * haar.length + (haar.length + 1) + 1
 
 
 @pytest.mark.parametrize("file", ["chains.json", "experiments.json"])
@@ -168,15 +158,18 @@ def test_kept_rows_have_the_sources_that_are_printed_now(file: str):
 
 @pytest.mark.parametrize("vocab", [1, 2, 5, 16])
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
-def test_models_with_positions_keep_to_their_bound(arch: str, vocab: int) -> None:
-    for construction in (KeepNthPosition(3, vocab, arch=arch), AbsoluteTimePosition(vocab, arch=arch)):
-        sizes, bound = bare_sizes(compile(construction.circuit(), arch)), construction.bound()
-        assert len(sizes) == bound["layers"]
+def test_models_with_positions_keep_to_what_was_counted(arch: str, vocab: int) -> None:
+    for construction, most in (
+        (KeepNthPosition(3, vocab, arch=arch), own_sizes.keep_nth_position(vocab, arch)),
+        (AbsoluteTimePosition(vocab, arch=arch), own_sizes.OwnSizes(3, 1, 1, 1)),
+    ):
+        sizes = bare_sizes(compile(construction.circuit(), arch))
+        assert len(sizes) == most.layers
         for name in ("d_model", "d_inner", "d_state"):
-            assert max(getattr(size, name) for size in sizes) <= bound[name], name
+            assert max(getattr(size, name) for size in sizes) <= getattr(most, name), name
 
 
-@pytest.mark.parametrize("arch, header", [("mamba", "bound, our constants"), ("mamba2", "our bound")])
+@pytest.mark.parametrize("arch, header", [("mamba", "bound, our constants"), ("mamba2", "the paper's bound")])
 def test_the_column_says_whose(arch: str, header: str, tmp_path, capsys: pytest.CaptureFixture) -> None:
     command = ("mqar", "--kappa", "2", "--vocab", "2", "--arch", arch, "--no-certify", "--samples", "5")
     assert run(*command, "--out", str(tmp_path / "m")) == 0
@@ -190,7 +183,7 @@ def test_experiments_show_every_size(capsys: pytest.CaptureFixture, monkeypatch:
     monkeypatch.setattr(display.console, "width", 200)
     assert run("reproduce", "table-1", "--only", "keep-nth", "--samples", "2") == 0
     shown = capsys.readouterr().out
-    assert re.search(r"22·13·1 +│ 22·13·1 ", shown) and "bound: none stated: ours" in shown
+    assert re.search(r"│ 22·13·1 ", shown) and "bound: " not in shown
     assert run("reproduce", "table-1", "--only", "keep-nth", "--samples", "2", "--json") == 0
     rows = json.loads(capsys.readouterr().out)
     assert all(row["parameters_of_model"] > 0 and row["used"]["d_model"] for row in rows if row["arch"])

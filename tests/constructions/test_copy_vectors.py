@@ -62,10 +62,11 @@ def test_real_numbers_are_copied_within_the_bound_at_every_size(largest: float, 
 @pytest.mark.parametrize("n, width, arch", [(1, 1, "mamba"), (5, 2, "mamba"), (16, 4, "mamba"), (16, 4, "mamba2")])
 def test_one_block_of_the_theorem_s_size(n: int, width: int, arch: str) -> None:
     construction = CopyVectors(n=n, width=width, arch=arch)
-    made, bound = construction.compiled(), construction.bound()
+    made, (stated, source) = construction.compiled(), construction.stated_bound()
     (size,) = bare_sizes(made)
-    assert len(made.blocks) == bound["layers"] == 1
-    assert size.d_model <= bound["d_model"] and size.d_inner <= bound["d_inner"] and size.d_state <= bound["d_state"]
+    assert len(made.blocks) == stated["layers"] == 1 and "one block of N columns" in source
+    assert size.d_model <= stated["d_model"] and size.d_inner <= stated["d_inner"] and size.d_state <= stated["d_state"]
+    assert construction.bound() == (stated if arch == "mamba" else {})  # the theorem's mixer
 
 
 def test_a_model_that_copies_another_place_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

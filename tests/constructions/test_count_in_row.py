@@ -93,7 +93,7 @@ def test_long_runs_are_cut_off_before_the_head_where_scores_would_outgrow_the_dt
     """At the default length of 65,536; runs beyond 400 are in the data."""
     construction = CountInRow(largest=400, length=900, arch=arch)
     built = build(construction)
-    assert construction.capped and len(built.compiled.blocks) == layers == construction.bound()["layers"]
+    assert construction.capped and len(built.compiled.blocks) == layers
     digits = np.array([[1] * 900, [1] * 450 + [0] + [1] * 449])
     scores = module_scores(built.bare_stack())(digits)
     assert (scores.argmax(-1) == [[2 + min(n, 400) for n in run_lengths(row)] for row in digits.tolist()]).all()

@@ -27,6 +27,7 @@ from constructions.checkpoints.built import build
 from constructions.checkpoints.guarantee import proof_of
 from constructions.selectivity.keep_nth import KeepNth
 from constructions.selectivity.with_position import AbsoluteTimePosition, KeepNthPosition
+from tests import own_sizes
 from tests.artifact.test_numbers import reseal
 from tests.constructions.test_construct import run
 from verify.tasks.keep import Keep, keep_oracle
@@ -56,12 +57,12 @@ def test_the_oracle_by_hand():
 
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 @pytest.mark.parametrize("n, vocab", [(1, 1), (1, 7), (2, 128), (5, 128), (2500, 20)])
-def test_sizes_keep_to_the_bound_whatever_n(arch, n, vocab):
+def test_sizes_keep_to_what_was_counted_whatever_n(arch, n, vocab):
     construction, compiled, _ = built(n=n, vocab=vocab, arch=arch)
-    sizes, bound = bare_sizes(compiled), construction.bound()
-    assert len(sizes) == bound["layers"]
+    sizes, most = bare_sizes(compiled), own_sizes.keep_nth(vocab, arch)
+    assert len(sizes) == most.layers
     for name in ("d_model", "d_inner", "d_state"):
-        assert max(getattr(size, name) for size in sizes) <= bound[name], name
+        assert max(getattr(size, name) for size in sizes) <= getattr(most, name), name
 
 
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
@@ -180,7 +181,8 @@ def test_with_the_position_as_an_input_one_block_is_enough(n, vocab):
     keep = KeepNthPosition(n, vocab)
     compiled = compile(keep.circuit())
     (size,) = bare_sizes(compiled)
-    assert size.d_inner == int(np.ceil(np.log2(vocab + 1))) + 3 <= keep.bound()["d_inner"] and size.d_state == 1
+    assert size.d_inner == int(np.ceil(np.log2(vocab + 1))) + 3 <= own_sizes.keep_nth_position(vocab).d_inner
+    assert size.d_state == 1
     tokens, late = np.random.default_rng(0).integers(vocab, size=(4, n + 7)), 2**24 + np.array([-1, 0, 1, 3, 9])
     positions = np.array([*range(1, n + 1), *late, 2**31 + 7, 2**40])
     inputs = {"token": np.eye(vocab)[tokens], "position": np.tile(positions[None, :, None].astype(float), (4, 1, 1))}

@@ -12,7 +12,6 @@ from verify.bounds import (
     code_length_upper,
     information_bound_bits,
     mqar_theorem2,
-    mqar_theorem3,
     mqar_theorem4,
 )
 
@@ -60,9 +59,6 @@ def test_the_closed_form_is_finite_at_one_symbol():
 def test_theorem_sizes_of_the_built_circuits():
     """kappa = 16, V = 512: sizes measured on real modules in the notes (Theorem 2: d = 29, N = 16)."""
     assert mqar_theorem2(16, 512) == SizeBound(d_model=29, d_state=16)
-    assert mqar_theorem3(16, 512) == SizeBound(d_model=6 + 12, d_state=6)
-    assert mqar_theorem3(16, 512, form="one-group") == SizeBound(d_model=6 + 12 + 3, d_state=13)
-    assert mqar_theorem3(16, 512, key_code=64) == SizeBound(d_model=64 + 12, d_state=64)
     assert mqar_theorem4(16, 512) == SizeBound(d_model=193, d_state=1)
     assert mqar_theorem4(1, 2) == SizeBound(d_model=4, d_state=1)
 
@@ -70,11 +66,10 @@ def test_theorem_sizes_of_the_built_circuits():
 @settings(deadline=None)
 @given(st.integers(1, 10**4), st.integers(1, 10**6))
 def test_theorems_order_as_the_paper_says(kappa, vocab):
-    """Theorem 4 trades lanes for state; Theorem 3 needs least lanes once there are more keys than key code."""
-    two, three, four = mqar_theorem2(kappa, vocab), mqar_theorem3(kappa, vocab), mqar_theorem4(kappa, vocab)
+    """Theorem 4 trades lanes for state."""
+    two, four = mqar_theorem2(kappa, vocab), mqar_theorem4(kappa, vocab)
     assert four.d_state == 1 <= two.d_state
     assert two.d_model <= four.d_model + 1
-    assert kappa < 6 or (three.d_model < two.d_model and three.d_state <= two.d_state)
 
 
 def test_information_bound():
@@ -88,9 +83,7 @@ def test_information_bound():
         (lambda: code_length(0), "count = 0 .* smallest count that works is 1"),
         (lambda: code_length_upper(0), "count = 0"),
         (lambda: mqar_theorem2(0, 2), "kappa = 0 .* smallest kappa that works is 1"),
-        (lambda: mqar_theorem3(2, 0), "vocab = 0"),
-        (lambda: mqar_theorem3(2, 2, key_code=0), "key_code = 0"),
-        (lambda: mqar_theorem3(2, 2, form="two"), "form = 'two' .* 'paper', 'one-group'"),
+        (lambda: mqar_theorem2(2, 0), "vocab = 0"),
         (lambda: mqar_theorem4(0, 2), "kappa = 0"),
         (lambda: information_bound_bits(0, 2), "kappa = 0"),
     ],
