@@ -15,7 +15,7 @@ from compiler.tracing.variables import written_after
 
 
 def first_divergence(
-    stack: Stack, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None = None
+    stack: Stack, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None = None, named: bool = True
 ) -> str | None:
     """One sentence on the first lane, after the fewest blocks, that differs from the interpreter's value.
 
@@ -24,19 +24,20 @@ def first_divergence(
     stack:  a residual stack whose lane i stands at coordinate i (every language model of ours).
     tokens: (batch, length) ids.
     packaged: the language model that the stack should be; its special tokens' scores then count as well.
+    named: whether its lanes are the circuit's. Those of a disguise are not, and only its scores are compared.
     """
     expected = compiled.lane_values(tokens)
     with torch.no_grad():
         scores, streams = stack(torch.from_numpy(tokens), return_stream=True)
     written = written_after(compiled)
-    for stage, stream in enumerate(streams):
+    for stage, stream in enumerate(streams if named else ()):
         lanes = np.flatnonzero(written == stage)
         values = stream[..., lanes].double().numpy()
         found = _first(values, expected[..., lanes])
         if found is not None:
             lane = int(lanes[found[2]])
             return _sentence(_stage_name(stage), compiled, lane, values[found], expected[(*found[:2], lane)], found)
-    return _scores_sentence(scores.double().numpy(), compiled, tokens, packaged)
+    return _scores_sentence(scores.double().numpy(), compiled, tokens, packaged, named)
 
 
 def _stage_name(stage: int) -> str:
@@ -64,7 +65,7 @@ def _sentence(
 
 
 def _scores_sentence(
-    scores: np.ndarray, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None
+    scores: np.ndarray, compiled: Compiled, tokens: np.ndarray, packaged: LanguageModel | None, named: bool
 ) -> str | None:
     expected = compiled.interpret(tokens)
     names: Sequence[str] = compiled.source.token_alphabet.tokens
@@ -73,7 +74,8 @@ def _scores_sentence(
     found = _first(scores[..., : expected.shape[-1]], expected)
     if found is None:
         return None
+    place = "in the head, score" if named else "in a score (its lanes have no names), that"
     return (
-        f"the model first leaves the circuit in the head, score of {names[found[2]]}: "
+        f"the model first leaves the circuit {place} of {names[found[2]]}: "
         f"{scores[found]:g} instead of {expected[found]:g} at position {found[1]}"
     )

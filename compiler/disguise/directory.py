@@ -78,6 +78,17 @@ def check_out(out: Path, overwrite: bool) -> None:
         raise DisguiseError(f"{out} holds a disguised checkpoint already: --force replaces it.")
 
 
+@dataclass(frozen=True)
+class Made:
+    """How a disguise came to be. certified: as in `DisguiseRecord`; proved: whether its weights are proved to give the
+    circuit's scores; sequences: on how many its logits were compared with the plain model's, bit for bit.
+    """
+
+    certified: bool = True
+    proved: bool = False
+    sequences: int = 0
+
+
 def write(
     source: Path,
     manifest: Mapping[str, Any],
@@ -88,21 +99,22 @@ def write(
     noise: Mapping[str, Any] | None = None,
     key_file: Path | None = None,
     overwrite: bool = True,
+    made: Made = Made(),
 ) -> Key:
     """Write the directory, whole or not at all; the key that takes it back is returned, and stands nowhere in it. Files
     in an earlier one that are the user's own stay.
 
     manifest: the content of construction.json of the checkpoint at `source`; noise: what is known of noise. key_file:
     where the key goes before the directory appears, so that no weights ever stand without theirs. overwrite: whether
-    what another run made meanwhile is replaced; else CheckpointError.
+    what another run made meanwhile is replaced; else CheckpointError. made: what was proved of the weights.
     """
     plain = {name: text_of(source / name) for name in BESIDE if (source / name).exists()}
     with ExitStack() as stack, staging(out, new=not overwrite) as place:
         for name in TEXTS:
             write_text(place / name, text_of(source / name))
         write_weights(tensors, place)
-        write_text(place / CARD, _card(manifest, level, noise))
-        write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise)))
+        write_text(place / CARD, _card(manifest, level, noise, made))
+        write_text(place / MANIFEST, canonical_json(_sealed(manifest, level, place, noise, made)))
         keep_others(out, place, _own_files(out))
         key = Key(level, file_hash(place / WEIGHTS), steps, plain)
         if key_file is not None:
@@ -177,9 +189,12 @@ class NoiseRecord:
 
 @dataclass(frozen=True)
 class DisguiseRecord:
-    """What a disguised manifest says of its disguise."""
+    """What a disguised manifest says of its disguise. certified: whether the checker had to prove of the disguised
+    weights what it proves of the plain ones before anything was written (not with `--no-certify`).
+    """
 
     level: int
+    certified: bool = True
     noise: NoiseRecord | None = None
 
 
@@ -204,7 +219,7 @@ def _checked(directory: Path, content: dict[str, Any]) -> tuple[Manifest, Tensor
         check_plain(directory / name)
         if file_hash(directory / name) != expected:
             raise DisguiseError(f"{directory / name} is damaged: it is not the file that was written.")
-    told = parse(DisguiseRecord, content.get("disguise"), f"{MANIFEST}: disguise")
+    told = record_of(content)
     if told.level not in LEVELS:
         known = ", ".join(map(str, LEVELS))
         raise DisguiseError(f"{MANIFEST}: disguise.level is {shown(told.level)}, and the levels are {known}.")
@@ -212,6 +227,11 @@ def _checked(directory: Path, content: dict[str, Any]) -> tuple[Manifest, Tensor
     nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
     tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}
     return parse(Manifest, nameless, MANIFEST), tensors
+
+
+def record_of(content: Mapping[str, Any]) -> DisguiseRecord:
+    """What the manifest with this content says of its disguise; CheckpointError where that is no record."""
+    return parse(DisguiseRecord, content.get("disguise"), f"{MANIFEST}: disguise")
 
 
 def noise_of(directory: Path) -> dict[str, Any] | None:
@@ -241,10 +261,14 @@ def as_recorded(noise: Mapping[str, Any]) -> str:
     return f"Its maker recorded, and nothing here has compared: {said_of_noise(noise)}"
 
 
-def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping[str, Any] | None) -> dict[str, Any]:
+def _sealed(
+    manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping[str, Any] | None, made: Made
+) -> dict[str, Any]:
     """What stands in construction.json: the promise without a name of any weight."""
     content = {name: manifest[name] for name in KEPT if name in manifest}
     content |= {"format": DISGUISED, "format_version": FORMAT_VERSION, "disguise": {"level": level}}
+    if not made.certified:
+        content["disguise"]["certified"] = False
     if noise is not None:
         content["disguise"]["noise"] = dict(noise)
     content["card"] = file_hash(place / CARD)
@@ -252,10 +276,15 @@ def _sealed(manifest: Mapping[str, Any], level: int, place: Path, noise: Mapping
     return content | {"sha256": text_hash(canonical_json(content))}
 
 
-def _card(manifest: Mapping[str, Any], level: int, noise: Mapping[str, Any] | None) -> str:
+def _card(manifest: Mapping[str, Any], level: int, noise: Mapping[str, Any] | None, made: Made = Made()) -> str:
     """README.md: what was done, and not how it is undone."""
     done = "\n".join(f"- {LEVELS[k]}" for k in range(1, level + 1))
     exact = "For every input of its promise it gives the logits of the plain model bit for bit."
+    if not made.proved:
+        exact = (
+            f"On {counted(made.sequences, 'sequence')} of its tasks it gave the logits of the plain model bit for bit; "
+            "that it does on every input of its promise is not proved of these weights."
+        )
     if noise is not None:
         exact = f"Its weights have noise, so its logits are not exact: {said_of_noise(noise)}."
     return f"""---

@@ -26,7 +26,7 @@ from compiler.language.input_language import length_said
 from compiler.language.language_said import language_said, own_domain
 from constructions.checkpoints.built import Built
 from constructions.checkpoints.examples import shown_example
-from constructions.checkpoints.guarantee import NOT_ASKED, Proof, refused, stated_task, without_tests
+from constructions.checkpoints.guarantee import NOT_ASKED, Proof, refused, stated_task, weights_proved, without_tests
 from constructions.checkpoints.judged import judged, right_of
 from constructions.checkpoints.scores import module_scores, reference_scores
 from constructions.command.requests import check_exhaustive
@@ -42,6 +42,7 @@ from verify.tasks.chain import ChainTask
 from verify.tasks.task import Task
 
 EXACT, UNVERIFIED = "bit-exact", "unverified"
+TESTED = "tested"  # of weights that nobody has compared or proved
 _OF_CONTRASTS = 1 / 8  # of the budget of all samples, for each
 NO_PROGRESS = lambda name, count: lambda done: None
 
@@ -165,12 +166,14 @@ def contrasts(
     return found
 
 
-def divergence(built: Built, stack: Stack, verification: Verification) -> str | None:
-    """Where the model first leaves the circuit on the sequence that failed; None where it follows it to the end."""
+def divergence(built: Built, stack: Stack, verification: Verification, named: bool = True) -> str | None:
+    """Where the model first leaves the circuit on the sequence that failed; None where it follows it to the end. named:
+    whether its lanes are the circuit's; otherwise scores alone are compared.
+    """
     if verification.failure is None or built.over_numbers:
         return None
     packaged = built.model if built.model and stack.norms is not None else None
-    return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged)
+    return first_divergence(stack, built.compiled, np.array([verification.failure[1]]), packaged, named)
 
 
 def generations(built: Built, directory: Path, every: bool = False) -> list[dict]:
@@ -194,11 +197,13 @@ def report(
     out: str | None,
     bare_results: dict[str, Verification] | None = None,
     proof: Proof = NOT_ASKED,
+    compared: bool = True,
 ) -> dict:
     """The JSON object of the command, which is also the manifest of the checkpoint.
 
     results: of the language model that the checkpoint holds; bare_results: of the bare form;
-    proof: what `guarantee.proof_of` returned.
+    proof: what `guarantee.proof_of` returned. compared: whether the weights are those that the circuit compiles to, to
+    the bit; where nobody looked, no more is promised of them than is proved.
     """
     construction, has = built.construction, capacity(built.compiled)
     needs = construction.obstructions(has)
@@ -218,7 +223,7 @@ def report(
             "obstructions": [str(one) for one in needs],
             "needed": obstructions.summary(needs, has.channels) if needs else "",
             "guarantee": {
-                "level": promised_level(built) if total.sequences and total.within else UNVERIFIED,
+                "level": _level(built, total, compared or weights_proved(proof)),
                 "answers": right_of(construction, proof, results, bare_results or {}),
                 "expected_failure": construction.expected_failure(),
                 "certificate": proof[0],
@@ -237,6 +242,13 @@ def report(
         | ({"task_refused": no_task} if no_task else {})
         | (_promise_of_numbers(built) if built.over_numbers else _inputs(built))
     )
+
+
+def _level(built: Built, total: Verification, known: bool) -> str:
+    """What is promised behind these runs. known: whether the weights are compared with the circuit's, or proved."""
+    if not (total.sequences and total.within):
+        return UNVERIFIED
+    return promised_level(built) if known else TESTED
 
 
 def state_numbers(built: Built) -> dict[str, int]:

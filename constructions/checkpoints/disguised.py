@@ -21,9 +21,11 @@ from compiler.artifact.save import checkpoint_texts
 from compiler.disguise.directory import (
     KEPT,
     TEXTS,
+    Made,
     as_recorded,
     noise_of,
     read_disguised,
+    record_of,
     said_of_noise,
     write,
     write_plain,
@@ -39,7 +41,14 @@ from compiler.targets.family import HEAD
 from constructions.checkpoints import artifact
 from constructions.checkpoints.artifact import claims, report
 from constructions.checkpoints.built import Built
-from constructions.checkpoints.guarantee import promise_of, proof_of, verdict_of
+from constructions.checkpoints.guarantee import (
+    Proof,
+    promise_of,
+    proof_of,
+    verdict_of,
+    weights_proved,
+    without_tests,
+)
 from constructions.checkpoints.noisy import batches_of, lead_with_noise, measured_noise, noise_anew, with_tensors
 from constructions.checkpoints.saved import Finding, rebuilt, recorded, same
 from verify.checker.check import Verdict, check
@@ -103,7 +112,9 @@ def disguise_checkpoint(
         if where == "head" and proof is not None:
             measured |= lead_with_noise(built.model.config, exact, noisy, promise_of(built), proof)
     steps, tensors = found.steps, found.tensors
-    key = write(directory, manifest_content(directory), level, steps, tensors, out, measured, key_file, overwrite)
+    made = Made(proof is not None, proof is not None and proof.weights is None, sequences)
+    content = manifest_content(directory)
+    key = write(directory, content, level, steps, tensors, out, measured, key_file, overwrite, made)
     return Disguised(found, key, proof, left_out, logits, sequences, measured)
 
 
@@ -123,9 +134,8 @@ def _proved(built: Built, level: int, seed: int, certify: bool) -> tuple[Disguis
         if not lost:
             return found, verdict, dict.fromkeys(parts, why)
         why = lost[0]
-    raise DisguiseError(
-        f"level {level} adds nothing that is proved to be exact here: {why}; use --level {max(level - 1, 1)}."
-    )
+    others = "another --seed" if level == 1 else f"another --seed or --level {level - 1}"
+    raise DisguiseError(f"level {level} adds nothing that is proved to be exact here: {why}; use {others}.")
 
 
 def _compared(built: Built, found: Disguise, samples: int) -> tuple[int, int]:
@@ -166,7 +176,7 @@ def verify_disguised(
         complaints.append(f"{MANIFEST} states another task than that of {built.construction.title()}")
     if key is not None:
         complaints += key_differences(directory, key, tensors, built)
-    known, said = content["disguise"].get("noise"), ""
+    known, said, named = content["disguise"].get("noise"), "", False
     if known is not None:
         said = as_recorded(known)
         if key is None:
@@ -180,14 +190,41 @@ def verify_disguised(
         if not complaints:
             found, differing = noise_anew(built, key, tensors, known)
             complaints, said = [*complaints, *differing], f"As they stand: {said_of_noise(found)}"
-            tensors = key.plain(tensors)
+            tensors, named = key.plain(tensors), True
     run = with_tensors(built, tensors)
     stack = run.stack()
     model = artifact.hugging_face(directory, built.compiled.dtype) if transformers else stack
     tasks = None if data is None else [recorded(data, built)]
     results = artifact.verify(built, model, mode, samples, built.construction.seed + 1, progress, tasks=tasks)
+    proof = proof_of(run)
+    if key is None and not weights_proved(proof):
+        complaints += _lost(proof, proof_of(built)) if record_of(content).certified else []
+        if not complaints and not any(result.sequences for result in results.values()):
+            raise _unlooked_at(directory, proof)
     complaints = [f"the disguised checkpoint: {c}" for c in complaints]
-    return Finding(run, stack, complaints, None, results, proof_of(run), noise=said)
+    return Finding(run, stack, complaints, None, results, proof, noise=said, compared=key is not None, named=named)
+
+
+def _lost(proof: Proof, plain: Proof) -> list[str]:
+    """What the checker proves of the plain weights and not of these: of those that were written it did, so these were
+    changed since. [] where nothing is.
+    """
+    parts, of_plain = (each[0]["parts"] for each in (proof, plain))
+    lost = ", ".join(name for name, proved in of_plain.items() if proved and not parts[name])
+    said = f"not proved of its weights: {lost}; all of this is proved of those that its circuit compiles to, and no"
+    why = "disguise is written of which less is proved (but with --no-certify, and then its record tells so)"
+    return [f"{said} {why}; --key FILE compares them"] if lost else []
+
+
+def _unlooked_at(directory: Path, proof: Proof) -> DisguiseError:
+    """Of weights that are neither compared nor proved nor run: there is nothing that was verified."""
+    said = without_tests(proof[1])
+    reason = DisguiseError(
+        f"nothing was run of {directory}, and without its key nothing of its weights is compared: {said}. "
+        "Leave out --verify none, or give --key FILE."
+    )
+    reason.exit_code = 2  # nothing is wrong with the files
+    return reason
 
 
 def _entry_differences(content: Mapping[str, Any], built: Built) -> list[str]:

@@ -44,6 +44,11 @@ def refused(proof: Proof) -> str:
     return "" if proof[0] is None else proof[0].get("refused", "")
 
 
+def weights_proved(proof: Proof) -> bool:
+    """Whether it is proved that the weights give the circuit's scores."""
+    return proof[0] is not None and proof[0].get("level") == "bit-exact"
+
+
 def proof_of(built: Built) -> Proof:
     """Run the checker on a construction that is about to be saved, or was just built again.
 

@@ -57,7 +57,8 @@ class Finding:
     """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the
     model, None where it cannot be run. proof: what is proved of what the circuit compiles to, and so of the checkpoint
     where nothing differs; export: what an export has in the place of the checkpoint's layers; noise: of a disguise,
-    what is known of its weights with their noise; all else is said of them without it.
+    what is known of its weights with their noise; all else is said of them without it. compared: whether the weights
+    were held to those that the circuit compiles to; named: whether lanes of the stack stand where the circuit's do.
     """
 
     built: Built | None
@@ -68,6 +69,8 @@ class Finding:
     proof: Proof = NOT_ASKED
     export: dict[str, int] | None = None
     noise: str = ""
+    compared: bool = True
+    named: bool = True
 
     @property
     def good(self) -> bool:

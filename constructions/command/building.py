@@ -154,14 +154,16 @@ def _circuits_own(built, result, of_data: bool) -> str:
     return "the model follows the circuit to the end: the circuit itself gives the wrong answer there"
 
 
-def fail(built, stack, results, of_data: bool = False) -> None:
-    """A sentence for each task that failed, and where; exit code 1. of_data: whether they are of a user's file."""
+def fail(built, stack, results, of_data: bool = False, named: bool = True) -> None:
+    """A sentence for each task that failed, and where; exit code 1. of_data: whether they are of a user's file; named:
+    whether lanes of the stack stand where the circuit's do.
+    """
     from constructions.checkpoints import artifact
 
     for name, result in results.items():
         if not result.passed:
             display.say(display.failure_sentence(built, name, result), err=True)
-            where = artifact.divergence(built, stack, result)
+            where = artifact.divergence(built, stack, result, named)
             if not built.over_numbers:
                 display.say(where or _circuits_own(built, result, of_data), err=True)
     raise typer.Exit(1)

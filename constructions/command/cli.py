@@ -180,7 +180,7 @@ def verify(
             told = {"error": error, "complaints": found.complaints, "damage": found.damage, "exit_code": 1}
             display.say(strict_json(told | {"guarantee": None, "out": str(directory)}))
         raise typer.Exit(1)
-    report = artifact.report(found.built, found.results, str(directory), None, found.proof)
+    report = artifact.report(found.built, found.results, str(directory), None, found.proof, found.compared)
     report["runtime"] = "transformers" if runtime == "transformers" else runtime_name(found.built.compiled)
     if found.export:
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
@@ -207,7 +207,7 @@ def verify(
     if no_task := guarantee.refused(found.proof):
         display.say(f"the task that construction.json states is refused: {no_task}", err=True)
     if not artifact.passed(found.built, found.results, found.proof):
-        fail(found.built, found.stack, found.results, data is not None)
+        fail(found.built, found.stack, found.results, data is not None, found.named)
     if not found.good:
         raise typer.Exit(1)
 

@@ -228,8 +228,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
         return
     promise = report.get("promise", {})
     untold = guarantee["answers"] == "untold"  # nobody said what a circuit of one's own should answer
-    level = "no sequence was run" if guarantee["level"] == "unverified" else guarantee["level"]
-    yield f"promise: {level}" + (
+    yield f"promise: {_level(guarantee['level'], report.get('verification') or {})}" + (
         "" if untold else f"; answers right: {right_answers(guarantee, report.get('verification'))}"
     )
     yield f"domain: {guarantee['domain']}"
@@ -250,6 +249,17 @@ def _promise_lines(report: dict) -> Iterator[str]:
     if guarantee.get("codes"):
         yield _codes_line(guarantee["codes"], _asked_with(report["params"]))
         yield from _measured_lines(report.get("verification") or {})
+
+
+def _level(level: str, verification: dict) -> str:
+    """The level of a guarantee in words."""
+    if level == "tested":
+        return (
+            "only tested, for these weights are neither proved nor compared with the circuit's (--key FILE does that)"
+        )
+    if level != "unverified":
+        return level
+    return "not kept by what was run" if verification.get("sequences") else "no sequence was run"
 
 
 def rate_line(bound: float, digits: int = 3) -> str:

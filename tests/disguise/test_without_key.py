@@ -1,0 +1,147 @@
+"""`construct verify` of a disguise without its key: no more is said than what is proved of its weights, or was run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import file_hash, text_hash
+from compiler.disguise.errors import DisguiseError
+from compiler.disguise.key import read_key
+from compiler.disguise.steps import applied
+from tests.disguise.test_commands import run
+
+SINCE = 200  # the first position at which the clock turns answers; the tasks that are run have 64 letters
+
+
+def resealed(directory: Path, **disguise: object) -> Path:
+    """Its construction.json of the files that stand there now, with other entries on the disguise."""
+    content = json.loads((directory / "construction.json").read_text("utf-8"))
+    content.pop("sha256")
+    content["files"] = {name: file_hash(directory / name) for name in content["files"]}
+    content["disguise"] |= disguise
+    content["sha256"] = text_hash(canonical_json(content))
+    (directory / "construction.json").write_text(canonical_json(content), "utf-8")
+    return directory
+
+
+def with_clock(plain: Path, key: Path) -> dict[str, torch.Tensor]:
+    """The disguised weights of (a|b)*abb with a count of positions in free channels, which turns answers behind `SINCE`
+    of them.
+    """
+    tensors = load_file(plain / "model.safetensors")
+
+    def put(layer: int, name: str, place: tuple[int, ...], value: float) -> None:
+        tensors[f"backbone.layers.{layer}.{name}"][place] = value
+
+    counting = {"in_proj.weight": [((5, 3), 1), ((37, 3), 32)], "conv1d.weight": [((5, 0, 3), 32)]}
+    counting |= {"dt_proj.bias": [((5,), 128)], "A_log": [((5,), -200)], "D": [((5,), 0)]}
+    counting |= {"out_proj.weight": [((9, 5), 2.0**-15)]}
+    turning = {"in_proj.weight": [((6, 9), 2**17), ((38, 3), 32)], "conv1d.weight": [((6, 0, 3), 1)]}
+    turning |= {"conv1d.bias": [((6,), -128 * SINCE)], "dt_proj.bias": [((6,), -200)], "D": [((6,), 1)]}
+    turning |= {"out_proj.weight": [((6, 6), 2.0**-5)]}
+    put(1, "norm.weight", (9,), 2**17)
+    for layer, changed in enumerate((counting, turning)):
+        for name, places in changed.items():
+            for place, value in places:
+                put(layer, f"mixer.{name}", place, value)
+    found = applied(read_key(key).steps, {name: tensor.numpy() for name, tensor in tensors.items()})
+    return {name: torch.from_numpy(tensor.copy()) for name, tensor in found.items()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A plain automaton, its disguise, and the same with other answers behind position 200."""
+    place = tmp_path_factory.mktemp("without")
+    assert run("automaton", "--regex", "(a|b)*abb", "--samples", 20, "--out", place / "plain") == 0
+    assert run("disguise", place / "plain", "--out", place / "other", "--level", 1, "--samples", 20) == 0
+    changed = Path(shutil.copytree(place / "other", place / "changed"))
+    save_file(with_clock(place / "plain", place / "other.key.json"), changed / "model.safetensors", {"format": "pt"})
+    resealed(changed)
+    return place
+
+
+def answers(directory: Path) -> np.ndarray:
+    """On abb, a hundred times, by transformers."""
+    from compiler.artifact.generate import transformers_model
+
+    ids = torch.tensor([[0, 1, 1] * 100])
+    with torch.no_grad():
+        return transformers_model(directory, "float32")(ids).logits[0].argmax(-1).numpy()
+
+
+def told(capsys, *line: object) -> tuple[int, str]:
+    capsys.readouterr()
+    code = run(*line)
+    found = capsys.readouterr()
+    return code, " ".join(f"{found.out} {found.err}".split())
+
+
+def test_weights_that_do_not_prove_where_those_of_the_circuit_do_are_refused(place, capsys):
+    wrong = np.flatnonzero(answers(place / "changed") != answers(place / "plain"))
+    assert wrong.size and wrong.min() >= SINCE, "the model is wrong where no task of it looks"
+    for options in (("--samples", 20), ("--verify", "none")):
+        code, said = told(capsys, "verify", place / "changed", *options)
+        assert code == 1 and "not proved of its weights: arithmetic" in said and "bit-exact;" not in said
+        assert "promise and proof: not shown" in said
+    assert told(capsys, "verify", place / "other", "--samples", 20)[0] == 0
+
+
+def test_of_weights_without_a_proof_nothing_is_promised(place, tmp_path, capsys):
+    """A record that says they were never proved makes no more of them than what was run."""
+    changed = resealed(Path(shutil.copytree(place / "changed", tmp_path / "changed")), certified=False)
+    code, said = told(capsys, "verify", changed, "--samples", 20)
+    assert code == 0 and "promise: only tested, for these weights are neither proved nor compared" in said
+    assert "bit-exact;" not in said
+    capsys.readouterr()
+    assert run("verify", changed, "--samples", 20, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["level"] == "tested"
+    with pytest.raises(DisguiseError, match=r"nothing was run of .* Leave out --verify none, or give --key") as refused:
+        run("verify", changed, "--verify", "none")
+    assert refused.value.exit_code == 2
+    assert run("verify", changed, "--key", place / "other.key.json", "--samples", 20) == 1
+
+
+def test_what_is_proved_or_compared_needs_no_run(place, capsys):
+    for options in ((), ("--key", place / "other.key.json")):
+        code, said = told(capsys, "verify", place / "other", "--verify", "none", *options)
+        assert code == 0 and "promise: no sequence was run" in said
+        code, said = told(capsys, "verify", place / "other", "--samples", 20, *options)
+        assert code == 0 and "promise: bit-exact; answers right: all" in said
+
+
+def test_a_disguise_that_was_not_certified_says_what_was_looked_at(place, tmp_path, capsys):
+    other = tmp_path / "other"
+    options = ("--level", 1, "--samples", 20, "--no-certify")
+    assert run("disguise", place / "plain", "--out", other, *options) == 0
+    assert json.loads((other / "construction.json").read_text("utf-8"))["disguise"] == {"level": 1, "certified": False}
+    card = " ".join((other / "README.md").read_text("utf-8").split())
+    assert "For every input of its promise" not in card and "is not proved of these weights" in card
+    assert "For every input of its promise it gives" in (place / "other" / "README.md").read_text("utf-8")
+    code, said = told(capsys, "verify", other, "--samples", 20)
+    assert code == 0 and "promise: bit-exact" in said, "its weights are proved when they are looked at"
+
+
+@pytest.mark.parametrize("key", [False, True])
+def test_no_lane_of_a_disguise_is_said_to_be_wrong(key, place, tmp_path, capsys):
+    """Of labels that are wrong it is said that they are; of wrong weights, which score is."""
+    data, keyed = tmp_path / "data.npz", ("--key", place / "other.key.json") if key else ()
+    np.savez(data, inputs=np.array([[0, 1, 1, 0]]), labels=np.array([[0, 0, 0, 0]]))
+    code, said = told(capsys, "verify", place / "other", "--data", data, *keyed)
+    assert code == 1 and "the label of the data is another than the circuit's answer there" in said
+    assert "lane" not in said and "embedding" not in said.replace("norms and an embedding", "")
+    wrong = Path(shutil.copytree(place / "other", tmp_path / "wrong"))
+    tensors = load_file(wrong / "model.safetensors")
+    head = tensors["lm_head.weight"]
+    head[tuple(torch.nonzero(head)[0].tolist())] *= 2
+    save_file(tensors, wrong / "model.safetensors", {"format": "pt"})
+    code, said = told(capsys, "verify", resealed(wrong), "--samples", 20, *keyed)
+    assert code == 1 and "the model first leaves the circuit in a score (its lanes have no names)" in said
+    assert "no sequence was run" not in said and "first leaves the circuit in the embedding" not in said
