@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import OF_ANSWERS, differences
@@ -31,6 +32,7 @@ from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.guarantee import NOT_ASKED, Proof, proof_of
 from constructions.checkpoints.saved_circuit import SavedCircuit, read_circuit
 from constructions.construction import LARGEST_PARAMETER, CircuitFamily, NumericConstruction
+from constructions.copy_dp.sizes import A_COLUMN
 from constructions.papers import is_told_no_more
 from constructions.registry import families
 from constructions.selectivity.mqar import MQAR
@@ -324,10 +326,8 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
     if manifest.construction is not None and manifest.guarantee is not None:
         told = claims(report(built, {}, None, None, proof))
         told["guarantee"] |= _as_run(manifest.guarantee, told["guarantee"]["answers"], promised_level(built), proof)
-        stated = manifest.bound, manifest.bound_source
-        if is_told_no_more(stated[1]) or stated == built.construction.stated_bound():  # of an earlier version
-            told |= {"bound": stated[0], "bound_source": stated[1]}
-        if stated[1] is None:  # likewise
+        told |= _bound_as_recorded(manifest, built.construction)
+        if manifest.bound_source is None:  # of an earlier version
             del told["bound_source"]
         told["theorem"] = built.construction.recorded_statement(manifest.theorem)
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
@@ -338,6 +338,16 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
                 told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))
+
+
+def _bound_as_recorded(manifest: Manifest, construction: CircuitFamily) -> dict[str, Any]:
+    """Entries on the bound as an earlier version wrote them: of ours, or that of the theorem where columns are too few,
+    or with a column for each where there are at most so many.
+    """
+    bound, source = construction.stated_bound()
+    found = {"bound": manifest.bound, "bound_source": manifest.bound_source}
+    before = [{"bound": bound, "bound_source": said} for said in (source, source.replace(A_COLUMN, "a column"))]
+    return found if is_told_no_more(manifest.bound_source) or found in before else {}
 
 
 def _as_recorded(found: list[str], built: Built, obstructions: list[str]) -> list[str]:

@@ -81,5 +81,5 @@ class CopyVectors(NumericConstruction):
     def stated_bound(self) -> tuple[dict[str, int], str]:
         """By the proof; the inputs and the constant, two channels for each number, one for each lane of the places."""
         lanes, channels = self.width + 2 * self.n + 1, 2 * (self.width + self.n)
-        source = "Theorem 2, by its proof one block of N columns; ours: two channels for a signed number, 2N for places"
-        return {"d_model": lanes, "d_inner": channels, "d_state": self.n, "layers": 1}, source
+        said = "by its proof one block of N columns; ours: two channels for a signed number, 2N for the places"
+        return {"d_model": lanes, "d_inner": channels, "d_state": self.n, "layers": 1}, f"Theorem 2, {said}"

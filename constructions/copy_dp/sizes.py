@@ -11,6 +11,8 @@ BEYOND = f"{FREE_LUNCH}, after Theorem 3, beyond its Assumption 2"
 PLACES_OF_THE_INPUT = f"{FREE_LUNCH}, after Theorem 3, with places that depend on the input"
 ONE_SIZE = f"{FREE_LUNCH}, after Theorem 3, for one size"  # of sizes that grow, an entry needs ever more entries
 
+A_COLUMN = "at most a column"
+
 ORDERS = {
     "Theorem 2": "size O(N) for a sequence of N tokens",
     "Theorem 3": "size O(T) for an answer of T tokens",
@@ -22,4 +24,4 @@ def with_our_constant(theorem: str, columns: str) -> str:
     """Where a bound comes from: the order of the theorem that it names, and what has a column in our count."""
     (number,) = re.findall(r"Theorem \d", theorem)
     said = theorem.removeprefix(f"{FREE_LUNCH}, ")
-    return f"{said}, {ORDERS[number]}; the constant is ours: a column of the state for each {columns}"
+    return f"{said}, {ORDERS[number]}; the constant is ours: {A_COLUMN} of the state for each {columns}"

@@ -315,9 +315,11 @@ def test_an_order_that_is_told_where_columns_are_too_few_verifies(tmp_path: Path
     place, copy = tmp_path / "old", Copy(n=4, vocab=2, max_d_state=2)
     assert run("copy", "--n", "4", "--vocab", "2", "--max-d-state", "2", "--samples", "4", "--out", str(place)) == 0
     stated, source = copy.stated_bound()
-    for bound, code in ((stated, 0), (stated | {"d_state": 3}, 1)):
+    former = source.replace("at most a column", "a column")
+    assert former != source
+    for bound, words, code in ((stated, source, 0), (stated, former, 0), (stated | {"d_state": 3}, former, 1)):
         content = json.loads((place / MANIFEST).read_text())
-        (place / MANIFEST).write_text(json.dumps(content | {"bound": bound, "bound_source": source}))
+        (place / MANIFEST).write_text(json.dumps(content | {"bound": bound, "bound_source": words}))
         (place / CARD).unlink(missing_ok=True)
         reseal(place)
         assert run("verify", str(place), "--samples", "4") == code
