@@ -21,6 +21,7 @@ from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import FORMAT, FORMAT_VERSION, manifest_content
 from compiler.artifact.save import checkpoint_texts
 from compiler.artifact.weights_file import read_whole
+from compiler.language.data import DataError, origin_of
 
 # Entries that may differ: (file, key) and why.
 HARMLESS_ENTRIES = {
@@ -51,7 +52,7 @@ def differences(directory: str | Path, artifact: Artifact) -> list[str]:
     others = [{key: value for key, value in each.items() if key != "answers"} for each in (content, expected | named)]
     found += entry_differences(MANIFEST, *others)
     answers = set() if artifact.answers is None else {ANSWERS}  # the author's word, against which the model is run
-    found += _graph_differences(directory / GRAPH, artifact)
+    found += _graph_differences(directory / GRAPH, artifact, named=GRAPH in content["files"])
     return found + foreign_files(directory, {MANIFEST, WEIGHTS, GRAPH, *texts, *answers})
 
 
@@ -78,15 +79,17 @@ def _text_differences(path: Path, text: str) -> list[str]:
             return []
         found, expected = read_json(path), json.loads(text)
         if path.name == CIRCUIT:
-            found, expected = without_sources(found), without_sources(expected)
+            found = _with_sources_of(found, expected)
         return entry_differences(path.name, found, expected)
     except (OSError, CheckpointError) as reason:
         return [str(reason).rstrip(".")]
 
 
-def _graph_differences(path: Path, artifact: Artifact) -> list[str]:
-    """Where the causal graph is not that of the circuit; a checkpoint that was saved before there were any has none."""
-    if not path.exists():
+def _graph_differences(path: Path, artifact: Artifact, named: bool) -> list[str]:
+    """Where the causal graph is not that of the circuit. named: whether the manifest tells of it; a checkpoint that was
+    saved before there were any has none.
+    """
+    if not path.exists() and not named:
         return []
     try:
         found = read_json(path)
@@ -107,12 +110,32 @@ def _unsourced(graph: Any) -> Any:
 
 
 def _unsourced_node(node: dict[str, Any]) -> dict[str, Any]:
-    node = {key: value for key, value in node.items() if key != "source"}
+    node = {key: value for key, value in node.items() if key != "source" or not isinstance(value, str)}
     if isinstance(names := node.get("names"), list):
         node["names"] = [name for name in names if not (isinstance(name, str) and _LINE.fullmatch(name))]
     if isinstance(name := node.get("name"), str) and _LINE.fullmatch(name):
         node["name"] = None
     return node
+
+
+def _with_sources_of(circuit: Any, expected: dict[str, Any]) -> Any:
+    """A circuit as data with the lines of another in the place of its own, which move and mean nothing; but what is no
+    line stays, for no program reads a circuit with that.
+    """
+    if not isinstance(circuit, dict) or not isinstance(circuit.get("streams"), list):
+        return circuit
+    streams, lines = list(circuit["streams"]), [stream["source"] for stream in expected["streams"]]
+    for i, (stream, line) in enumerate(zip(streams, lines, strict=False)):
+        if isinstance(stream, dict) and _is_source(stream.get("source")):
+            streams[i] = stream | {"source": line}
+    return circuit | {"streams": streams}
+
+
+def _is_source(source: Any) -> bool:
+    try:
+        return isinstance(source, list) and bool(origin_of(source))
+    except DataError:
+        return False
 
 
 def without_sources(circuit: Any) -> Any:

@@ -27,6 +27,12 @@ class EditedError(CheckpointError):
     exit_code = 1
 
 
+class DisguisedError(CheckpointError):
+    """A disguised checkpoint, whole as it may be, where a plain one is needed: that is bad usage, and no damage."""
+
+    exit_code = 2
+
+
 @contextmanager
 def of_damage() -> Iterator[None]:
     """A CheckpointError of the body is about a file that stands there, and ends a command as a failed verification."""

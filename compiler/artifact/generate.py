@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.config import check_config
-from compiler.artifact.errors import CheckpointError, ScoreError
+from compiler.artifact.errors import CheckpointError, ScoreError, of_damage
 from compiler.artifact.files import CONFIG, GENERATION, MANIFEST
 from compiler.artifact.json_files import read_json
-from compiler.artifact.load import load_over_tokens
+from compiler.artifact.load import load_over_tokens, tokens_of
 from compiler.artifact.manifest import check_files, read_manifest
 from compiler.artifact.prompts import complaint, first_prompt
-from compiler.artifact.tokenizer import read_tokens
 from compiler.formats import format_of
 from compiler.language.alphabet import Alphabet
 from compiler.language.arguments import close_to, instance, integer, shown
@@ -72,7 +71,9 @@ class Writer:
         check_files(self.directory, self.manifest)
         if self.manifest.promise.language is None:
             raise CheckpointError(f"{directory} holds a model over numbers, and only one over tokens writes.")
-        self.tokens, self._language = read_tokens(self.directory), self.manifest.promise.language
+        with of_damage():
+            self.tokens = tokens_of(self.directory, read_json(self.directory / CONFIG))
+        self._language = self.manifest.promise.language
         self.ids = {name: i for i, name in enumerate(self.tokens)}
 
     @cached_property
@@ -96,7 +97,8 @@ class Writer:
         if self.runtime == "mamba-ssm":
             stack = load_over_tokens(self.directory)
             return lambda *arguments: by_stepping(stack, *arguments)
-        model = transformers_model(self.directory, dtype)
+        with of_damage():
+            model = transformers_model(self.directory, dtype)
         return lambda *arguments: by_transformers(model, *arguments)
 
     def load(self) -> None:

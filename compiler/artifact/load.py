@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.artifact.config import check_config
 from compiler.artifact.dtype import in_dtype
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, of_damage
 from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS, check_shapes
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import Manifest, check_files, read_manifest
@@ -34,21 +34,34 @@ def load(directory: str | Path, sealed: bool = True) -> TracedModel | NumericSta
     """
     directory, sealed = path_of(directory, "the directory"), truth(sealed, "sealed of load")
     manifest = read_manifest(directory)
+    with of_damage():
+        return _loaded(directory, manifest, sealed)
+
+
+def _loaded(directory: Path, manifest: Manifest, sealed: bool) -> TracedModel | NumericStack:
+    """`load`, of a checkpoint that stands there: where its files do not fit together, one of them was changed."""
     if sealed:
         check_files(directory, manifest)
     config = read_json(directory / CONFIG)
     check_config(config)
     if is_numbers(config):
         return _over_numbers(directory, manifest, config)
-    tokens = read_tokens(directory)
-    if len(tokens) != config["vocab_size"]:
-        raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
+    tokens = tokens_of(directory, config)
     weights = directory / WEIGHTS
     check_shapes(config, read_shapes(weights))
     stack = TracedModel.from_language_model(config, read_tensors(weights))
     stack = in_dtype(stack, manifest.dtype)
     stack.manifest, stack.config, stack.tokens, stack.directory = manifest, config, tokens, directory
     return stack
+
+
+def tokens_of(directory: Path, config: Any) -> list[str]:
+    """The name of every id; CheckpointError where config.json is none of ours, or has other ids."""
+    check_config(config)
+    tokens = read_tokens(directory)
+    if len(tokens) != config["vocab_size"]:
+        raise CheckpointError(f"{directory} has {len(tokens)} tokens for a vocabulary of {config['vocab_size']}.")
+    return tokens
 
 
 def load_over_tokens(directory: str | Path) -> TracedModel:

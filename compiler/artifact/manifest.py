@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.artifact.consistent import check_consistent
-from compiler.artifact.errors import CheckpointError, of_damage
+from compiler.artifact.errors import CheckpointError, DisguisedError, of_damage
 from compiler.artifact.files import ANSWERS, CIRCUIT, GRAPH, MANIFEST, NUMBERS_FILES, SEALED_FILES, WEIGHTS
 from compiler.artifact.json_files import canonical_json, check_size, read_json, shown
 from compiler.artifact.place import recover
@@ -49,7 +49,7 @@ def manifest_content(directory: str | Path) -> dict[str, Any]:
     with of_damage():
         content = read_json(path)
     if isinstance(content, dict) and content.get("format") == DISGUISED:
-        raise CheckpointError(
+        raise DisguisedError(
             f"{directory} is disguised: nothing says what its weights hold. "
             f"`construct undisguise {directory} --key FILE --out OUT` writes the plain checkpoint."
         )

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from compiler.artifact.config import check_config
+from compiler.artifact.errors import of_damage
 from compiler.artifact.files import CIRCUIT, CONFIG, WEIGHTS, check_shapes, file_bytes
 from compiler.artifact.json_files import read_json
 from compiler.artifact.manifest import check_files, manifest_content, read_manifest
@@ -106,11 +107,11 @@ def read(directory: str | Path) -> Checkpoint:
     manifest = read_manifest(directory)
     if manifest.promise.over_numbers:
         raise ExportError(f"{directory} holds a model over numbers, which no other runtime has a place for.")
-    check_files(directory, manifest)
-    config = read_json(directory / CONFIG)
-    check_config(config)
-    tensors = read_tensors(directory / WEIGHTS)
-    check_shapes(config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
-    return Checkpoint(
-        directory, SavedModel(config, tensors, read_tokens(directory), directory), manifest_content(directory)
-    )
+    with of_damage():
+        check_files(directory, manifest)
+        config = read_json(directory / CONFIG)
+        check_config(config)
+        tensors = read_tensors(directory / WEIGHTS)
+        check_shapes(config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
+        model = SavedModel(config, tensors, read_tokens(directory), directory)
+    return Checkpoint(directory, model, manifest_content(directory))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from compiler.artifact.errors import EditedError
+from compiler.artifact.errors import CheckpointError, EditedError, of_damage
 from compiler.artifact.files import CIRCUIT, MANIFEST
 from compiler.artifact.json_files import read_json, same_json
 from compiler.artifact.model import Stack, stack_name
@@ -84,11 +84,18 @@ class TracedModel(Stack):
         return interchange(self.truth, name, pairs)
 
     def _compiled_again(self) -> Compiled:
-        manifest = self.manifest
+        """CheckpointError, of a file that was changed, where the circuit beside the weights is none, or another."""
+        manifest, path = self.manifest, self.directory / CIRCUIT
         weights = sum(p.numel() * p.element_size() for p in self.parameters())
-        circuit = with_variables(from_data(read_json(self.directory / CIRCUIT), weights), self.directory)
-        self._check_promise(circuit)
-        found = compile(circuit, manifest.arch, manifest.dtype, manifest.max_d_state, manifest.n_groups)
+        with of_damage():
+            try:
+                circuit = with_variables(from_data(read_json(path), weights), self.directory)
+                self._check_promise(circuit)
+                found = compile(circuit, manifest.arch, manifest.dtype, manifest.max_d_state, manifest.n_groups)
+            except CheckpointError:
+                raise
+            except ValueError as reason:  # as DataError and CompileError are
+                raise CheckpointError(f"{path} does not compile: {str(reason).rstrip('.')}.") from reason
         return with_a_block(found)
 
     def _check_promise(self, circuit: Circuit) -> None:

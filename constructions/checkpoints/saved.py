@@ -332,9 +332,9 @@ def compare(directory: str | Path, built: Built, proof: Proof) -> list[str]:
         told["theorem"] = built.construction.recorded_statement(manifest.theorem)
         if not manifest.obstructions and not manifest.needed:  # of an earlier version, which told of none
             told = {name: value for name, value in told.items() if name not in ("obstructions", "needed")}
-        else:
+        elif "obstructions" in told:
             told["obstructions"] = _as_recorded(manifest.obstructions, built, told["obstructions"])
-            if without_bound(manifest.needed) == told["needed"]:  # likewise
+            if without_bound(manifest.needed) == told.get("needed"):  # likewise
                 told["needed"] = manifest.needed
     answers = built.construction.answers if isinstance(built.construction, SavedCircuit) else None
     return differences(directory, Artifact(built.compiled, built.model, told, answers))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect as inspection
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import MISSING, asdict, fields
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.manifest import check_files, inputs_of, is_disguised, manifest_content, read_manifest
+from compiler.artifact.manifest import check_files, inputs_of, manifest_content, read_manifest
 from compiler.artifact.records import answers_word, without_bound
 from constructions.automata import commands as commands_automata
 from constructions.command import (
@@ -162,6 +161,8 @@ def verify(
         with bars.stage("start PyTorch"):
             from constructions.checkpoints import artifact, guarantee, judged, saved, saved_export
             from verify.check import Verification
+        if where.asked:
+            sharding.check_shared(directory)
         form = bars.form(runtime or "checkpoint")
         verified = saved_export.verify_export if saved_export.is_export(directory) else saved.verify_checkpoint
         verified = disguising.verifier_of(directory, key) or verified
@@ -223,7 +224,9 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from compiler.artifact.load import load
-            from constructions.checkpoints import saved, streamed
+            from constructions.checkpoints import saved, saved_export, streamed
+        if saved_export.is_export(directory):
+            raise ValueError(f"{directory} is an export, which --stream does not run; leave out --stream and --length.")
         with bars.stage("compile"), of_files(directory):
             built, stack = saved.rebuild(directory), load(directory)
         found = streamed.verify_streamed(built, stack, length, progress=bars(f"verify {length:,} tokens", length))
@@ -242,7 +245,7 @@ def inspect(directory: Directory, as_json: Json = False) -> None:
     Exit code 1 where a file is another than the one that the record is of; --json has why as "damage". Other files in
     the directory, and whether the record is true, are looked at by construct verify.
     """
-    with nullcontext() if is_disguised(directory) else of_files(directory):
+    with of_files(directory):
         manifest, damage = _as_said_now(manifest_content(directory)), None
     try:
         check_files(directory, read_manifest(directory), opens=False)

@@ -115,6 +115,19 @@ class Kept:
         return f"{self.read:,} of {len(self.results):,} shards read from {self.table}, not run; {same}"
 
 
+def check_shared(directory: Path) -> None:
+    """ValueError, before any process is started, for what no worker reads: a disguised checkpoint, or an export."""
+    from compiler.artifact.manifest import is_disguised
+    from constructions.checkpoints.saved_export import is_export
+
+    kind = "disguised" if is_disguised(directory) else "an export" if is_export(directory) else None
+    if kind is not None:
+        raise ValueError(
+            f"{directory} is {kind}, and --workers and --scheduler share the sequences of a plain checkpoint alone; "
+            "leave them out."
+        )
+
+
 def verify_shared(
     directory: Path, compared: Finding, mode: str, samples: int, where: Where, bars: Bars
 ) -> tuple[Finding, Kept | None]:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.errors import DisguisedError
 from compiler.artifact.load import load_over_tokens
+from compiler.artifact.manifest import is_disguised
 from compiler.disguise.traced import load_disguised
 from compiler.language.arguments import shown as quoted
 from compiler.language.types import Bool
@@ -23,6 +25,8 @@ _ABSENT, _LETTER, _NO_LETTER = "none", "letter ", "no letter"  # no letter holds
 def traced(directory: Path, text: str, patches: list[str], key: Path | None = None) -> Trace:
     """The trace of an input under patches "NAME@POSITION=VALUE"; ValueError for one that is none, and for two that set
     one place. key: of a disguise."""
+    if key is None and is_disguised(directory):
+        raise DisguisedError(f"{directory} is disguised: give its key with --key FILE, by which its lanes are read.")
     model = load_over_tokens(directory) if key is None else load_disguised(directory, key)
     if not patches:
         return model.trace(text)

@@ -178,7 +178,7 @@ def test_no_runtime_writes_with_another_config(copied: Path, capsys) -> None:
     path.write_text(json.dumps(epsilon), "utf-8")
     edit(copied / "mqar")
     for runtime in ("mamba-ssm", "transformers"):
-        assert run("generate", str(copied / "mqar"), "--prompt", "k0", "--runtime", runtime) == 2
+        assert run("generate", str(copied / "mqar"), "--prompt", "k0", "--runtime", runtime) == 1
         out, err = capsys.readouterr()
         assert "layer_norm_epsilon" in err and not out
     assert "from 2^-126 on, below 1" in str(check(copied / "mqar").arithmetic)
@@ -255,6 +255,76 @@ def test_damage_of_a_file_is_a_verification_that_failed(name: str, file: str, da
         assert run(command, str(copied / name), "--json") == 1, command
         said = json.loads(capsys.readouterr().out)
         assert said.get("exit_code", 1) == 1
+
+
+def foreign_weights(place: Path) -> None:
+    """One layer's decay has another shape."""
+    tensors = load_file(place / "model.safetensors")
+    name = next(name for name in sorted(tensors) if name.endswith("A_log"))
+    tensors[name] = tensors[name].reshape(-1)[:1].clone()
+    save_file(tensors, place / "model.safetensors", {"format": "pt"})
+
+
+def foreign_tokens(place: Path) -> None:
+    """The tokenizer has a letter less."""
+    content = json.loads((place / "tokenizer.json").read_text("utf-8"))
+    del content["added_tokens"][-1]
+    words = content["model"]["vocab"]
+    del words[max(words, key=words.get)]
+    (place / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+
+
+def no_lines(place: Path) -> None:
+    """No program reads a circuit whose streams are written nowhere."""
+    content = json.loads((place / "circuit.json").read_text("utf-8"))
+    for stream in content["streams"]:
+        stream["source"] = []
+    (place / "circuit.json").write_text(json.dumps(content), "utf-8")
+
+
+READ = [
+    ("trace", "{}", "--input", "k0 v1"),
+    ("plot", "{}", "--input", "k0 v1", "--out", "{}.png"),
+    ("disguise", "{}", "--out", "{}-out"),
+    ("export", "{}", "--format", "gguf"),
+    ("compose", "{}", "{}", "--out", "{}-out"),
+    ("verify", "{}", "--samples", "2"),
+]
+WRITE = [("generate", "{}", "--prompt", "k0", "--runtime", runtime) for runtime in ("mamba-ssm", "transformers")]
+
+
+@pytest.mark.parametrize(
+    ("damage", "lines"),
+    [(foreign_weights, READ + WRITE), (foreign_tokens, READ + WRITE), (no_lines, READ)],
+    ids=["weights", "tokens", "lines"],
+)
+def test_files_that_do_not_fit_together_are_no_bad_usage(damage, lines, copied: Path, capsys) -> None:
+    """Each was sealed anew: 1, from every command that meets it, and a sentence."""
+    place = copied / "mqar"
+    damage(place)
+    edit(place)
+    for line in lines:
+        assert run(*(word.format(place) for word in line)) == 1, line
+        assert capsys.readouterr().err.strip(), line
+    assert sorted(path.name for path in copied.iterdir()) == ["mqar", "numbers", "own"]
+
+
+def test_a_causal_graph_that_is_gone_is_missed_wherever_the_checkpoint_is_compared(copied: Path, capsys) -> None:
+    place = copied / "mqar"
+    (place / "causal_graph.json").unlink()
+    commands = [("compose", place, place, "--out", copied / "out"), ("graph", place, "--out", copied / "graph.svg")]
+    for line in [*commands, ("report", place, "--out", copied / "page.html")]:
+        assert run(*map(str, line)) == 1, line
+        assert "causal_graph.json is missing" in " ".join(capsys.readouterr().err.split()), line
+
+
+def test_a_circuit_without_its_lines_is_told_by_its_file(copied: Path, capsys) -> None:
+    no_lines(copied / "mqar")
+    edit(copied / "mqar")
+    assert run("verify", str(copied / "mqar"), "--samples", "2") == 1
+    assert "circuit.json has another streams[0].source: []" in " ".join(capsys.readouterr().err.split())
+    assert run("trace", str(copied / "mqar"), "--input", "k0 v1") == 1
+    assert "mqar/circuit.json does not compile: stream 0: its source must be" in capsys.readouterr().err
 
 
 def test_where_no_checkpoint_stands_the_usage_is_bad(tmp_path: Path, monkeypatch, capsys) -> None:

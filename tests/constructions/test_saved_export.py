@@ -53,6 +53,13 @@ def test_a_circuit_of_ones_own_is_verified_too(tmp_path):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.parametrize("options", [("--workers", 2), ("--stream", "--length", 4)], ids=["workers", "stream"])
+def test_what_is_for_checkpoints_alone_says_that_it_is_an_export(options: tuple, exported):
+    done = run("verify", exported, *options)
+    assert isinstance(done.exception, ValueError) and f"{exported} is an export" in str(done.exception)
+    assert "leave" in str(done.exception) and RECORD not in str(done.exception)
+
+
 @pytest.mark.parametrize("options", [(), ("--no-certify",)], ids=["proved", "tested"])
 def test_what_the_commands_built_verifies_as_an_export(options: tuple[str, ...], tmp_path):
     """The record repeats what the checkpoint says of its answers; what is said of the export is what was run."""

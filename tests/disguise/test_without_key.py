@@ -145,3 +145,20 @@ def test_no_lane_of_a_disguise_is_said_to_be_wrong(key, place, tmp_path, capsys)
     code, said = told(capsys, "verify", resealed(wrong), "--samples", 20, *keyed)
     assert code == 1 and "the model first leaves the circuit in a score (its lanes have no names)" in said
     assert "no sequence was run" not in said and "first leaves the circuit in the embedding" not in said
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (("verify", "{}", "--stream", "--length", 4), "is disguised"),
+        (("verify", "{}", "--workers", 2), "is disguised, and --workers and --scheduler share .* leave them out"),
+        (("inspect", "{}"), "is disguised"),
+        (("trace", "{}", "--input", "a b b"), "is disguised: give its key with --key FILE"),
+    ],
+    ids=["stream", "workers", "inspect", "trace"],
+)
+def test_what_needs_names_refuses_a_whole_disguise_as_bad_usage(line, says, place, capsys):
+    """In one sentence, and without a word of a process that was started in vain."""
+    with pytest.raises(ValueError, match=says) as refused:
+        run(*(str(word).format(place / "other") for word in line))
+    assert getattr(refused.value, "exit_code", None) in (None, 2) and "worker" not in capsys.readouterr().err

@@ -168,7 +168,7 @@ def _stream_from_data(data: Json, earlier: list[Stream], context: Context) -> St
         raise DataError(f"it has {shown(stream.width)} lanes, and 1 or more are possible")
     if write_type(stream.type, context) != entry(data, "type", dict):
         raise DataError(f"its type is {stream.type}, and the data says {shown(str(data['type']))}")
-    stream.origin = _origin(entry(data, "source", list))
+    stream.origin = origin_of(entry(data, "source", list))
     return stream
 
 
@@ -186,7 +186,8 @@ def _built(operation: Operation, inputs: list[Stream], name: str | None) -> Stre
     return stream
 
 
-def _origin(source: list) -> str:
+def origin_of(source: list[Json]) -> str:
+    """The line of a program that a stream was written on; DataError where the data tells of none."""
     if len(source) != 2 or type(source[0]) is not str or type(source[1]) is not int:
         raise DataError("its source must be [file name, line]")
     if len(source[0]) > 255 or "/" in source[0] or "\\" in source[0] or not 0 <= source[1] < 1 << 31:
