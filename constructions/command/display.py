@@ -242,12 +242,12 @@ def _promise_lines(report: dict) -> Iterator[str]:
     yield f"proof: {guarantee['proof']}"
     if guarantee["expected_failure"]:
         yield (
-            _average_line(guarantee["expected_failure"], guarantee["codes"], _asked_with(report["params"]))
+            _average_line(guarantee["expected_failure"], guarantee["codes"], _asked_with(report.get("params") or {}))
             if guarantee.get("codes")
             else rate_line(guarantee["expected_failure"])
         )
     if guarantee.get("codes"):
-        yield _codes_line(guarantee["codes"], _asked_with(report["params"]))
+        yield _codes_line(guarantee["codes"], _asked_with(report.get("params") or {}))
         yield from _measured_lines(report.get("verification") or {})
 
 
@@ -270,8 +270,9 @@ def rate_line(bound: float, digits: int = 3) -> str:
 
 
 def _asked_with(params: dict) -> str:
-    """Of which sequences the rates of key codes are: more pairs fail more often."""
-    return f"{counted(params['pairs'] or params['kappa'], 'pair')} in a sequence"
+    """Of which sequences the rates of key codes are: more pairs fail more often. A manifest may not say how many."""
+    pairs = params.get("pairs") or params.get("kappa")
+    return f"{counted(pairs, 'pair')} in a sequence" if type(pairs) is int else "pairs whose number is not recorded"
 
 
 def _average_line(rate: float, codes: dict, asked: str) -> str:
