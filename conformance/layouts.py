@@ -63,13 +63,33 @@ def viewed(case: Case) -> list[str]:
 
 def strided(case: Case) -> list[str]:
     """The operands of a case of views that are no dense tensors there."""
-    drawn = lambda name: case.options.get("views") != "mixed" or _layout(case.op, case, name)
+    drawn = case.options.get("views") == "mixed"
+    layouts = ((name, _layout(case.op, case, name) if drawn else True) for name in _of_several_axes(case))
+    return [name for name, layout in layouts if layout and not _is_dense_in(case, name, layout)]
+
+
+def _is_dense_in(case: Case, name: str, layout: bool | str) -> bool:
+    """Whether an operand is dense with time and channels exchanged: one position, say, or one axis that is both."""
+    op, m = case.op, case.inputs[name]
+    if layout != "exchanged":
+        return False
+    time, channels = _TIME[op] % m.dim(), (-1 if op in _TIME_BEHIND else 1) % m.dim()
+    passed = m.shape[time + 1 : channels + 1] if time < channels else m.shape[channels:time]
+    last = m.movedim(time, channels).shape[-1]
+    alone = m.shape[time] <= len(case.options.get("cuts", ())) + 1  # one position in each piece
+    return last % _MULTIPLE == 0 and (alone or all(size == 1 for size in passed))
+
+
+def _of_several_axes(case: Case) -> list[str]:
+    """The operands that may lie otherwise than dense."""
     there = ((name, case.inputs[name]) for name in viewed(case) if name in case.inputs)
-    return [name for name, m in there if sum(length > 1 for length in m.shape) > 1 and drawn(name)]
+    return [name for name, m in there if sum(length > 1 for length in m.shape) > 1]
 
 
 def _layout(op: str, case: Case, name: str) -> bool | str:
-    found = (False, True, "exchanged") if op in _TIME else (False, True)
+    """Drawn; not dense where no other operand may lie in another layout."""
+    found: Sequence[bool | str] = (False, True, "exchanged") if op in _TIME else (False, True)
+    found = found[1:] if _of_several_axes(case) == [name] else found
     return found[lot(f"{case.name} {name}", len(found))]
 
 
