@@ -120,10 +120,12 @@ class Computed:
         return torch.from_numpy(self.results[name].astype(np.float64)).to(dtype)
 
     def slack(self, name: str, dtype: torch.dtype) -> float:
-        """How far from it what is computed in float32 and rounded to a dtype may be."""
+        """How far from it what is computed in float32 and rounded to a dtype may be: where numbers are below the normal
+        ones of float32, which keep few bits or are taken for 0, as far as these.
+        """
         sizes = np.abs(self.results[name].astype(np.float64))
         largest = float(sizes[np.isfinite(sizes)].max(initial=0.0))
-        return 0.0 if self.exact else largest * max(_NEAR, torch.finfo(dtype).eps)
+        return 0.0 if self.exact else max(largest * max(_NEAR, torch.finfo(dtype).eps), torch.finfo(torch.float32).tiny)
 
 
 def _agree(one: Tensor, other: Tensor, slack: float) -> bool:
