@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from conformance.cases.covering import tuples
+from conformance.cases.crossed import meets
 from conformance.cases.ordinary import ROUNDED, ordinary_cases, ordinary_factors_of, ordinary_rows
 from tests.conformance.mistakes import MISTAKES, Needs, far, results, shows
 from tests.spread import some
@@ -27,11 +28,11 @@ def meant(levels: Mapping[str, Any], needs: Needs) -> bool:
 
 
 def hidden(op: str, mistake: str, needs: Needs, rounded: bool = False) -> list[frozenset]:
-    """The options, three together, that meet in some cases, none of which shows a mistake."""
+    """The options, three together, that may meet, where no case shows a mistake."""
     cases = [case for case in ordinary_cases(op) if (case.stage == ROUNDED) == rounded]
     rows = [row for row in ordinary_rows(op) if not rounded or row["dtype"] != "float32"]
     showing = [{*row.items()} for row, case in zip(rows, cases, strict=True) if shows(case, mistake)]
-    asked = (t for t in tuples(ordinary_factors_of(op), 3) if meant(dict(t), needs))
+    asked = (t for t in tuples(ordinary_factors_of(op), 3) if meets({**dict(t), "op": op}) and meant(dict(t), needs))
     return [t for t in asked if not any(t <= row for row in showing)]
 
 
