@@ -52,6 +52,7 @@ _SIZES = {  # with columns and channels beyond a tile of 16
     "ssd": [(4, 2, 2), (6, 1, 3), (4, 9, 20)],
     "delta_rule": [(1, 4, 3), (2, 16, 5), (1, 8, 3)],
 }
+_TOO_FEW = 2  # positions, in which little can go wrong: a window is longer
 _LONGER = 65  # positions, beyond a chunk of 64
 _STATES = ("initial_state", "initial_states")
 SIGNED = ("u", "x", "B", "C", "D", "weight", "bias", *_STATES)
@@ -72,17 +73,17 @@ def ordinary_cases(
 def ordinary_rows(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> list[dict[str, Any]]:
-    """Rows in which any three factors meet. Over one position little can go wrong: where three of the others meet there
-    alone, they meet again over more.
+    """Rows in which any three factors meet. Over one position or two little can go wrong: where three of the others
+    meet there alone, they meet again over more.
     """
     factors = ordinary_factors_of(op, lengths)
     rows = rows_without(factors, without)
     longer = min((length for length in factors["length"] if length >= _LONGER), default=max(factors["length"]))
     others = lambda row: combinations([level for level in row.items() if level[0] != "length"], STRENGTH)
-    met = {levels for row in rows if row["length"] > 1 for levels in others(row)}
+    met = {levels for row in rows if row["length"] > _TOO_FEW for levels in others(row)}
     again = []
     for row in rows:
-        if row["length"] == 1 and not met.issuperset(others(row)):
+        if row["length"] <= _TOO_FEW and not met.issuperset(others(row)):
             again.append(row | {"length": longer})
             met.update(others(row))
     return rows + again
