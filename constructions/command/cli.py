@@ -228,7 +228,7 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
         if saved_export.is_export(directory):
             raise ValueError(f"{directory} is an export, which --stream does not run; leave out --stream and --length.")
         with bars.stage("compile"), of_files(directory):
-            built, stack = saved.rebuild(directory), load(directory)
+            stack, (built, _) = load(directory), saved.same(directory)  # behind the beginning no circuit is run
         found = streamed.verify_streamed(built, stack, length, progress=bars(f"verify {length:,} tokens", length))
     if as_json:
         display.say(strict_json(asdict(found) | {"equal": found.failure is None}))

@@ -47,14 +47,14 @@ def twin(
     """Train a model of ordinary initialisation whose lanes hold the circuit's variables at known places."""
     with progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
-            from constructions.checkpoints.saved import rebuild
+            from constructions.checkpoints.saved import same
             from constructions.scoring.asked import inputs_of
             from constructions.scoring.truth import Truth
             from constructions.scoring.twin import STEPS, trained
             from constructions.scoring.twins_saved import check_out, write_twin
         check_out(out, force)
         check_spared(out, {"DIRECTORY": directory})
-        built = rebuild(directory)
+        built, _ = same(directory)  # whose files the twin keeps
         if built.over_numbers or built.model is None:
             raise ValueError(f"{directory} is no language model, and a twin is one.")
         count = STEPS if steps is None else steps

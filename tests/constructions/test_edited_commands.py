@@ -288,6 +288,7 @@ READ = [
     ("disguise", "{}", "--out", "{}-out"),
     ("export", "{}", "--format", "gguf"),
     ("compose", "{}", "{}", "--out", "{}-out"),
+    ("twin", "{}", "--out", "{}-out", "--steps", "1"),
     ("verify", "{}", "--samples", "2"),
 ]
 WRITE = [("generate", "{}", "--prompt", "k0", "--runtime", runtime) for runtime in ("mamba-ssm", "transformers")]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
+from compiler.artifact.errors import EditedError
+from compiler.artifact.json_files import canonical_json
+from compiler.artifact.manifest import sealed
 from compiler.artifact.model import Stack
 from compiler.language.alphabet import Alphabet
 from compiler.language.circuit import Circuit
@@ -122,3 +126,16 @@ def test_the_command_says_what_was_compared(latched: Built, tmp_path) -> None:
     assert result.exit_code == 0 and json.loads(result.stdout)["equal"] is True
     assert isinstance(CliRunner().invoke(app, arguments).exception, ValueError)
     assert isinstance(CliRunner().invoke(app, [*arguments, "--stream", "--data", "x.npz"]).exception, ValueError)
+
+
+def test_weights_that_the_walk_does_not_meet_are_compared(latched: Built, tmp_path) -> None:
+    """The rows of tokens that no walk has, as all that a walk would meet behind its beginning: sealed anew."""
+    place = tmp_path / "latch"
+    save(latched, {}, place)
+    tensors = load_file(place / "model.safetensors")
+    tensors["backbone.embeddings.weight"][-1] += 1
+    save_file(tensors, place / "model.safetensors", {"format": "pt"})
+    content = json.loads((place / "construction.json").read_text("utf-8"))
+    (place / "construction.json").write_text(canonical_json(sealed(content, place)), "utf-8")
+    refused = CliRunner().invoke(app, ["verify", str(place), "--length", "600", "--stream"]).exception
+    assert isinstance(refused, EditedError) and "its weights backbone.embeddings.weight differ" in str(refused)
