@@ -1,7 +1,7 @@
 """Two digits: a memory with more slots than a state may have columns keeps them by two digits.
 
 Slot p = D·h + l of N has the high digit h < ⌈N/D⌉ and the low digit l < D. What is written under p is stored by the
-channels of h, under column l; a read opens the gates of its own h and asks for column l. The state is still N·w
+channels of h, under column l; a read opens the gates of its own h and asks for column l. The state is D·⌈N/D⌉·w ≥ N·w
 numbers for values of w, in D columns instead of N. D is the power of two next to √N, so that channels and columns are
 both few, or what the limit leaves.
 

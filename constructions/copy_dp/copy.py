@@ -4,7 +4,7 @@ Statement. A Mamba block of size O(N) gives y_i = v_pos(i), v = Δ ⊙ x, for ev
 the input, A = 0, B = e_i and C = e_pos(i): one column of the state for each of N places. It fixes no Δ.
 
 Conditions that the paper leaves unsaid. On real Mamba places that stand one-hot in B and C need a channel each, in
-front of x_proj, and every channel has all N columns: the state is (d + 2N + 2)·N, not O(N). Mamba-2 takes B and C past
+front of x_proj, and every channel has all N columns: the state grows as 2N², not as N. Mamba-2 takes B and C past
 the channels and keeps to d·N. Where the place must be counted first, a block does that.
 
 Circuits. string: before `|` each token is written under its place, behind it read under the next one; where nothing is

@@ -280,7 +280,8 @@ class MQAR(WithMemory, Construction):
         """Where its circuit is not that of its theorem, beside what goes beyond the paper."""
         if self.printed:
             return ""
-        groups = f"with columns in {self.n_groups} groups" * (self.n_groups > 1)
+        dealt = self.n_groups > 1 and self.kappa > 1 and self.write != "last"  # which has latches, and no columns
+        groups = f"with columns in {self.n_groups} groups" * dealt
         return ", ".join(filter(None, (self._keys(), groups)))
 
     def _keys(self) -> str:

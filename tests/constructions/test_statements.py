@@ -17,6 +17,7 @@ from compiler import compile
 from compiler.artifact.card import compiled_from
 from compiler.artifact.files import CARD, MANIFEST
 from compiler.artifact.manifest import read_manifest
+from compiler.artifact.package import bare_sizes
 from constructions.automata.automaton import table_json
 from constructions.automata.languages import NAMED
 from constructions.construction import CircuitFamily
@@ -163,6 +164,14 @@ def test_two_digits_are_said_of_recalls_of_two_blocks(kappa: int, most: int, arc
     assert split == (len(blocks) != 1)
     assert recall.statement().endswith(", with keys kept as two digits, in two blocks") == split
     assert ("N = κ" in recall.bound_source()) != split
+
+
+@pytest.mark.parametrize(("kappa", "write"), [(4, "sum"), (4, "first"), (4, "last"), (1, "sum")])
+def test_groups_are_said_of_recalls_whose_columns_are_dealt(kappa: int, write: str) -> None:
+    """Against what is compiled: fewer columns in a group than there are keys."""
+    recall = MQAR(kappa=kappa, vocab=4, write=write, arch="mamba2", n_groups=2)  # type: ignore[arg-type]
+    most = max(size.d_state for size in bare_sizes(recall.compiled()))
+    assert ("in 2 groups" in recall.statement()) == (2 * most == kappa)
 
 
 def test_recall_is_built_after_the_theorem_of_its_mixer() -> None:

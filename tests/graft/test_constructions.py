@@ -23,11 +23,14 @@ TAKEN = [
     ("copy", {"n": 3, "vocab": 3, "form": "delay"}, "mamba"),
     ("copy", {"n": 4, "vocab": 3, "arch": "mamba2"}, "mamba2"),
     ("mqar", {"kappa": 4, "vocab": 8}, "mamba2"),
+    ("mqar", {"kappa": 16, "vocab": 128}, "mamba"),
     ("induction-heads", {"vocab": 6}, "mamba2"),
 ]
 REFUSED = [
     ("count-in-row", {}, "mamba", "would fit"),
     ("keep-nth", {"n": 3, "vocab": 6}, "mamba2", "times shorter may fit"),
+    ("mqar", {}, "mamba", "float32 adds exactly up to"),
+    ("mqar", {}, "mamba2", "float32 adds exactly up to"),
 ]
 
 
