@@ -20,7 +20,7 @@ class Format:
     significand: bits p, the implicit one included: integers are exact up to 2^p.
     largest:     no value of a block may exceed it (a power of two below the end of the range, where there is room).
     smallest:    the least number that no backend flushes to 0 (float16 alone keeps its subnormal numbers everywhere).
-    absorbed:    a norm's ballast must exceed this multiple of the data's sum of squares (exact-arithmetic E7). In
+    absorbed:    a norm's ballast must exceed this multiple of the data's sum of squares (exactness E7). In
                  float32 the data then vanish from the sum, being below half an ulp. Narrower formats divide in
                  float32 and round the quotient back, which a relative error below half their ulp does not change.
     """
@@ -39,7 +39,7 @@ class Format:
 
     @property
     def exact_integers(self) -> int:
-        """2^p: all integers up to here are exact, and so are their sums in any order (exact-arithmetic E11)."""
+        """2^p: all integers up to here are exact, and so are their sums in any order (exactness E11)."""
         return 1 << self.significand
 
     def holds(self, values: np.ndarray) -> np.ndarray:

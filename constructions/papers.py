@@ -34,7 +34,11 @@ MIXERS = {
     "gated-deltanet-qwen": "Gated DeltaNet",
     "fnn+ssm": "fnn+ssm",
 }
-_OURS = re.compile(r"none stated|not legible|ours\b|.*\bbeyond the paper\b|Theorem 1, three bases for each of T")
+_OURS = re.compile(
+    r"none stated|not legible|ours\b|.*\bbeyond the paper\b|Theorem 1, three bases for each of T|"
+    r"after Theorem 3, (?:beyond its Assumption 2|with places that depend on the input), |"
+    r"after Theorem 2, size .* token of the longest book$"
+)
 _STATEMENT = re.compile(r"(?=(?:Theorem|Lemma|Corollary|Proposition)s? [\w.]+)")
 
 

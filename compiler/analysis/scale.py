@@ -1,7 +1,7 @@
 """The power of two that puts every pre-activation where silu is exactly relu.
 
 A rectified row is computed as S·(row): positive values must reach 20.1 (here 32, for
-slack) and negative ones −104 (exact-arithmetic E2). S comes from the values that can
+slack) and negative ones −104 (exactness E2). S comes from the values that can
 occur: enumerated where the row is a function of a few tokens, else from the lattice.
 """
 
@@ -37,7 +37,7 @@ def rectifier_scale(channels: ChannelRows, domains: Domains) -> float:
 def half_scale(domain: Domain, most: Exact = WIDEST_HALF) -> float:
     """S for halves silu(±S·v) of a number: so much that a lattice stays exact.
 
-    For reals 128 (exact-arithmetic E3) or more.
+    For reals 128 (exactness E3) or more.
 
     Beyond |S·v| = 20 silu rounds nothing, so S is as large as keeps S·|v| below 2^59: a product of
     two such then keeps within float32. `most` limits it where more than two meet.

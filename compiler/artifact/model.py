@@ -37,7 +37,7 @@ class RMSNorm(nn.Module):
     """x / sqrt(mean(x²) + eps) · weight, with the arithmetic of Hugging Face's MambaRMSNorm.
 
     The mean square and the division are float32 whatever the input; the cast back to the input's dtype comes
-    before the weight. The ballast that turns this into the identity (exact-arithmetic note E7) relies on both.
+    before the weight. The ballast that turns this into the identity (exactness E7) relies on both.
     """
 
     def __init__(self, width: int, eps: float = NORM_EPSILON, device=None):

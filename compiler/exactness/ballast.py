@@ -1,4 +1,4 @@
-"""Ballast: constants in the residual stream that make RMSNorm the identity (exact-arithmetic E7).
+"""Ballast: constants in the residual stream that make RMSNorm the identity (exactness E7).
 
 Lanes a_i·K with Σ a_i² = width fix the mean square at K², if everything else is too small
 to change that sum: the norm then divides by K exactly, and its weight K multiplies back.

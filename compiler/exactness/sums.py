@@ -1,7 +1,7 @@
 """Exactness: every number that the blocks form stays within the integers of the dtype.
 
 Sums of lattice values are exact, in any order, while they stay below 2^p steps, p the
-significand of the dtype (exact-arithmetic E11). This pass bounds every sum in steps, from
+significand of the dtype (exactness E11). This pass bounds every sum in steps, from
 the domains, and refuses with the operation and the smallest change that would fit.
 """
 

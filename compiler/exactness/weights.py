@@ -1,7 +1,7 @@
 """Weights: every number that becomes a weight is one of the dtype, before anything is cast.
 
 A weight that is rounded on its way into a tensor makes a module that differs from the circuit,
-and after the cast nothing shows it (exact-arithmetic E12). What is refused here names the operation
+and after the cast nothing shows it (exactness E12). What is refused here names the operation
 whose lanes, pre-activation or scores would need the weight.
 """
 

@@ -22,7 +22,7 @@ from compiler.lowering.ports import Ports
 
 class Counter(OneColumnState):
     """Increments since the last reset: a state that a small step keeps while it adds, and a huge one erases
-    (exact-arithmetic E9).
+    (exactness E9).
 
     A ≈ −7e−13. Where the flag is 0, Δ = 32 and exp(ΔA) = exp(−2e−11) rounds to 1; where it is 1, Δ = 32 + 2^50
     and exp(ΔA) = exp(−778) = 0, while x̂ is 0 there (value = relu(when − reset)). h = Σ 32·(1/128)·S·v.

@@ -22,7 +22,7 @@ class Latch(OneColumnState):
     """The last value stored: Δ = softplus(256·level − 128) is 128 where the level is 1 and 0 where it is at most 0.
 
     With A = −1, Δ = 128 erases (exp(−128) = 0) and writes 128·(1/128)·S·v; Δ = 0 leaves the state
-    untouched bit for bit (exact-arithmetic E4). Before the start of the sequence the level is 0 or less.
+    untouched bit for bit (exactness E4). Before the start of the sequence the level is 0 or less.
     A sum_where is the same with A = −0: Δ = 128 adds.
     """
 

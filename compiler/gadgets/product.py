@@ -18,7 +18,7 @@ from compiler.lowering.ports import Ports
 
 
 class Product(Gadget):
-    """a·b by the D path and the gate (exact-arithmetic E3): silu(z) − silu(−z) = z, z = S_b·b.
+    """a·b by the D path and the gate (exactness E3): silu(z) − silu(−z) = z, z = S_b·b.
 
     a ≥ 0, or half of a real number. Where b ≥ 0 on a lattice the second channel of the pair is not
     needed. S_b puts every nonzero b of a lattice at 20.1 or beyond, so both silu are relus and their

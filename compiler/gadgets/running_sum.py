@@ -18,7 +18,7 @@ from compiler.lowering.ports import Ports
 class RunningSum(OneColumnState):
     """Σ_{s≤t} v_s: A = −0 (A_log = −200) keeps the state, Δ = 128 by dt_bias, B = 1/128, C = 1/32, gate 32.
 
-    h = Σ 128·(1/128)·S·v and out = (1/S)·32·(1/32)·h (exact-arithmetic E1, E5).
+    h = Σ 128·(1/128)·S·v and out = (1/S)·32·(1/32)·h (exactness E1, E5).
     """
 
     def operands(self, stream: Stream, target: Ports) -> Operands:

@@ -23,7 +23,7 @@ of each group of columns (a head) for the channels of this group alone, and |C| 
 
 silu and softplus stand for relu and for identity/0: every pre-activation is 0, at least 20.1 or at most −104, and
 exp(−Δ · rate) is 1 or 0 unless a state fades on purpose, where the real functions agree with these bit for bit
-(exact-arithmetic E1, E2, E4). Rows marked `real` may have any pre-activation: they come in pairs ± of which only the
+(exactness E1, E2, E4). Rows marked `real` may have any pre-activation: they come in pairs ± of which only the
 difference is read, and f(x) − f(−x) = x for all of these functions.
 """
 

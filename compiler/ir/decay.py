@@ -32,10 +32,10 @@ class Fade:
         return _NAMES.get(self, f"fade({self.a_log:g})")
 
 
-KEEP = Fade(KEEP_LOG)  # A = −0: no step is felt (exact-arithmetic E1)
-ERASE = Fade(ERASE_LOG)  # A = −1: a step of 128 erases, a step of 0 keeps (exact-arithmetic E4)
-FAINT = Fade(FAINT_LOG)  # a step of 32 is not felt, a step of 2^50 erases (exact-arithmetic E9)
-FORGET = Fade(FORGET_LOG)  # every step of 32 or more erases (exact-arithmetic E15)
+KEEP = Fade(KEEP_LOG)  # A = −0: no step is felt (exactness E1)
+ERASE = Fade(ERASE_LOG)  # A = −1: a step of 128 erases, a step of 0 keeps (exactness E4)
+FAINT = Fade(FAINT_LOG)  # a step of 32 is not felt, a step of 2^50 erases (exactness E9)
+FORGET = Fade(FORGET_LOG)  # every step of 32 or more erases (exactness E15)
 _NAMES = {KEEP: "keep", ERASE: "erase", FAINT: "faint", FORGET: "forget"}
 
 

@@ -3,7 +3,7 @@
     out(t) = Σ_c out_c · <value_c, lanes(t)> · silu(<gate_c, lanes(t)>)
 
 silu stands for relu: every <gate_c, lanes> is 0, at least 20.1 or at most −104, where the two agree bit for bit
-(exact-arithmetic E1). With <value_c, lanes> a constant this is a ReLU network of depth 2, the f of paper D between two
+(exactness E1). With <value_c, lanes> a constant this is a ReLU network of depth 2, the f of paper D between two
 mixers. A block without a state whose gates are always open is such a layer, number by number: what its convolution
 adds to a feature is read off the lane that holds 1.
 """

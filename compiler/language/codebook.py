@@ -85,7 +85,7 @@ def balanced(size: int) -> Codebook:
     """`size` distinct words of the least even length with half of the entries +1.
 
     Two distinct words differ in at least two places, so <c, c'> ≤ p − 4 < p = <c, c>:
-    the argmax over <c, ·> finds the word that is present (exact-arithmetic E8).
+    the argmax over <c, ·> finds the word that is present (exactness E8).
     """
     size = integer(size, "size of balanced", 1, MOST_LANES)
     p = balanced_length(size)

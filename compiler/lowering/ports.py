@@ -22,7 +22,7 @@ class Ports:
     column:  the port at B and C; None where they do not see the input.
     d_conv:  taps of the convolution; a port reaches d_conv − 1 positions back.
     apart:   whether a channel can keep out of the state by a Δ of 0, so that one block holds states and D paths.
-    counts:  whether a channel counts since a reset (exact-arithmetic E9); elsewhere a count is a running sum minus its
+    counts:  whether a channel counts since a reset (exactness E9); elsewhere a count is a running sum minus its
         latched copy.
     sums:    whether A may differ from column to column, so that one block holds a direct sum of column groups (E15).
     chunk:   over how many steps its scan adds up the exponents of the decays before it forms their exp; 0: one by one.

@@ -1,7 +1,7 @@
 """Split reals: carry real numbers through silu as pairs of halves.
 
 On a lattice silu is relu; on real numbers it is not, but half(x) − half(−x) = x holds for
-half = silu(S·)/S exactly, and for relu too (exact-arithmetic E3). So wherever a real number
+half = silu(S·)/S exactly, and for relu too (exactness E3). So wherever a real number
 meets an x̂ port, it enters as the two halves, and the difference is taken in the linear map
 behind. Products are products of such differences (four channels), so nothing cancels: each
 product is right within a few units in the last place, at every magnitude, and exact on

@@ -143,11 +143,15 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
+def _resets(levels: int) -> str:
+    return _many(levels, "reset") if levels else "no reset before the present letter, which tells the state"
+
+
 def _star_free(least: Table, count: int | None, size: str, cascade: Cascade) -> Decision:
     levels = len(cascade.levels)
     least_blocks, most_blocks = _many(levels + 1, "block"), _many(2 * levels + 1, "block")
     says = (
-        f"{size}, star-free ({SCHUETZENBERGER}), {_many(levels, 'reset')} ({KROHN_RHODES}).",
+        f"{size}, star-free ({SCHUETZENBERGER}), {_resets(levels)} ({KROHN_RHODES}).",
         f"Mamba: {least_blocks}, {FOREVER}. Mamba-2: at most {most_blocks}, {FOREVER}.",
         f"Diagonal non-negative state-space models at fixed precision hold exactly such languages ({SARROF}).",
     )

@@ -15,7 +15,7 @@ from compiler.language.input_language import InputLanguage
 from compiler.language.output import decide, readout_integer, readout_one_hot
 from compiler.language.stream import Stream
 from constructions.construction import Construction, parameter
-from constructions.copy_dp.sizes import with_our_constant
+from constructions.copy_dp.sizes import OUTSIDE, with_our_constant
 from verify.tasks.chain import ChainTask, Solver
 from verify.tasks.task import Task
 
@@ -77,6 +77,8 @@ class ChainConstruction(Construction):
 
     def stated_bound(self) -> tuple[dict[str, int], str]:
         """Theorem 3 copies from O(T) places: ours are the entries, a column of the state for each."""
+        if self.theorem in OUTSIDE:
+            return {}, ""
         return {"d_state": self.table()}, with_our_constant(self.theorem, self.a_column_each)
 
     def language(self) -> InputLanguage:

@@ -5,8 +5,8 @@ O(m), if the answer is no longer than T. Of ours one model is right for every le
 
 Our choices. The chain must end by itself, so its length n stands in the prompt (`7 ;`) and is compared with a count:
 that takes log2 T bits of one number, not O(T) entries. In the paper the token of an entry carries its state. An entry
-before the first one reads as “some special token” there (A.3, block 3), whose value is open: ours is 0, and a flag says
-that it is missing.
+before the first one reads as “some special token” there (A.3, block 3), whose value is open: here it is what stands
+there, a number of the prompt at times, and the circuit takes it out.
 
 Circuit. A value d entries back is the present token's, d − 1 positions earlier: the block's own convolution sees three.
 """

@@ -9,6 +9,7 @@ from constructions.papers import FREE_LUNCH
 AFTER_COPY = f"{FREE_LUNCH}, after Theorem 2"
 BEYOND = f"{FREE_LUNCH}, after Theorem 3, beyond its Assumption 2"
 PLACES_OF_THE_INPUT = f"{FREE_LUNCH}, after Theorem 3, with places that depend on the input"
+OUTSIDE = (BEYOND, PLACES_OF_THE_INPUT)  # of what the theorem does not say, it has no size
 ONE_SIZE = f"{FREE_LUNCH}, after Theorem 3, for one size"  # of sizes that grow, an entry needs ever more entries
 
 A_COLUMN = "at most a column"

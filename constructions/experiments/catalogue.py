@@ -26,8 +26,8 @@ _MQAR = (
     "paper: best of 7 seeds, T = 100; expected: how we think it is drawn, 1.00 above the line of its theorem, whose d "
     "has no numbers; unchecked, for the figures are not in the text that we read. The text says that S4D reached no "
     "satisfactory accuracy for larger V (Figure A.2), that is above 256 (Figure A.3). "
-    "N of Mamba-2 is rounded up; the log of Figure A.3's N = k·log κ is taken to be ln, as in Figure A.2. "
-    "Small: κ = 4, V = 16, T = 16."
+    "N of Mamba-2 is rounded up but for small models; the log of Figure A.3's N = k·log κ is taken to be ln, as in "
+    "Figure A.2. Small: κ = 4, V = 16, T = 16."
 )
 _SPLIT = " split N: the key as two digits, in two blocks, where N is below κ; the paper's models have one block."
 _HEADS = (

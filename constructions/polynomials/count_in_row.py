@@ -2,7 +2,7 @@
 
 Statement (ours; Definition 1 is of the task). One channel of S6 with state 1 counts runs exactly: on binary inputs with
 S_A = S_B = S_C = 1, h_t = x_t h_{t−1} + x_t² and y_t = x_t h_t is the run length. On a real Mamba, exp(ΔA)
-is 1 or 0 by the size of Δ alone (exact-arithmetic E9): one block, one channel with a state, exact to 2^24. Mamba-2
+is 1 or 0 by the size of Δ alone (exactness E9): one block, one channel with a state, exact to 2^24. Mamba-2
 subtracts two sums, in two blocks; counts that are capped take one more.
 
 Ours is the causal reading, the run up to this position: the only one that a causal layer can output.

@@ -64,7 +64,7 @@ class MQAR(WithMemory, Construction):
         "what a key keeps: all values, the first, the last", default="sum"
     )
     guarantee: Literal["all", "random"] = parameter("one-hot keys for every input, or key codes", default="all")
-    key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉)", most=1 << 16, default=0)
+    key_code: int = parameter("length of the key codes (0: 8⌈log2 κ⌉, at least 8)", most=1 << 16, default=0)
     layout: Literal["paper", "benchmark", "forgetting"] = parameter(
         "which data to verify on (paper: its order of tokens, with noise of ours)", default="paper"
     )

@@ -47,6 +47,6 @@ def read_digits(bits: Stream, alphabet: Alphabet, members: str) -> Stream:
 
 
 def recall_by_hand(keys: int, values: int) -> dict[str, int]:
-    """D = n(d + 1), S = 9nd + 3n + d for n keys and digits d of a value, counted on matrices by hand."""
+    """D = n(d + 1), at least 2n + d, and S = 9nd + 3n + d: n keys, d digits of a value, counted on matrices by hand."""
     n, d = keys, digits(values).shape[1]
     return {"M": 2, "D": max(n * (d + 1), 2 * n + d), "S": 9 * n * d + 3 * n + d}

@@ -50,9 +50,6 @@ ORDERS = [  # paper B has no constants
     (EditDistance(), "Theorem 3, size O(T) for"),
     (Viterbi(), "Theorem 3, size O(T) for"),
     (ShortestPath(), "after Theorem 3, for one size, size O(T) for"),
-    (Knapsack(), "after Theorem 3, with places that depend on the input, size O(T) for"),
-    (LongestIncreasingSubsequence(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
-    (MaximumSubarray(), "after Theorem 3, beyond its Assumption 2, size O(T) for"),
     (Fibonacci(), "Theorem 4, size O(m);"),
 ]
 UNBOUNDED = [
@@ -64,6 +61,9 @@ UNBOUNDED = [
     Fibonacci(arch="mamba2"),
     SelectiveCopy(),
     Phonebook(),
+    Knapsack(),
+    LongestIncreasingSubsequence(),
+    MaximumSubarray(),
     MQAR(write="first"),
     MQAR(write="first", max_d_state=4),
     MQAR(write="last"),

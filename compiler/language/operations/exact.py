@@ -23,7 +23,7 @@ _DENSE = 8  # a matrix with more than one entry in so many takes less time as a 
 
 
 def exact_number(value: Exact) -> float:
-    """The float64 equal to a rational; ValueError when there is none (exact-arithmetic E12)."""
+    """The float64 equal to a rational; ValueError when there is none (exactness E12)."""
     if not is_dyadic(value):
         raise ValueError(no_weight(value))
     return float(value)

@@ -73,7 +73,7 @@ class Settled(Relu):
 class Half(Relu):
     """silu(Sx)/S, which is within 0.2785/S of relu(x): what a block makes of real numbers.
 
-    As a pair half(x) − half(−x) = x it carries a number exactly (exact-arithmetic E3); alone it stands for relu of a
+    As a pair half(x) − half(−x) = x it carries a number exactly (exactness E3); alone it stands for relu of a
     real number, within that error. The split_reals pass alone makes these, and chooses the scale S.
     """
 
