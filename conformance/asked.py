@@ -10,7 +10,7 @@ from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN
 from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
 from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
 from conformance.features import OF_ARGUMENTS, OF_ONE, features
-from conformance.kernel import Kernel
+from conformance.kernel import Kernel, by_head
 from conformance.layouts import strided
 from conformance.loader import Case
 
@@ -89,14 +89,29 @@ def never_asked(
     others = [*first, *(option for op in kernel.operations() for option in not_run(kernel, op, ran))]
     others = [option for option in others if option in known - met and _has_arguments(kernel, option)]
     said = dict.fromkeys(words for option in others if (words := _in_words(option, some_strided)))
-    return (*of_arguments, *said, *_unasked_defaults(kernel, ran))
+    of_states = [words for words in _states_of_steps(kernel, there) if words not in {*_states_of_steps(kernel, ran)}]
+    return (*of_arguments, *of_states, *said, *_unasked_defaults(kernel, ran))
+
+
+def _states_of_steps(kernel: Kernel, some: Sequence[Case]) -> dict[str, None]:
+    """The states that a step is given in some cases, in words, and what the channels of a head share there."""
+    if not kernel.is_step:
+        return {}
+    of_heads = {by_head(kernel.op, case) for case in some if case.op == "selective_scan"}
+    found = {
+        "a state (b, d, n)": False in of_heads and kernel.op != "head step",
+        "Δ, A, D and a bias that channels of a head share": any(case.op == "ssd" for case in some),
+        "Δ, A, D and a bias of each channel of a head": True in of_heads and kernel.op != "channel step",
+    }
+    return {words: None for words, there in found.items() if there}
 
 
 def _unasked_defaults(kernel: Kernel, ran: Sequence[Case]) -> list[str]:
-    """What it does where these are left out, if no case asks for that by name: which default is right nobody says."""
+    """What it does where these are left out, if no case asks for that by name, or what they are then is not known."""
     given = {name: [case.options[name] for case in ran if name in case.options] for name in _WITH_DEFAULTS}
     own = {name: value for name, value in kernel.defaults.items() if name in given and kernel.op == "norm"}
-    return [f"{name} left out ({value!r})" for name, value in own.items() if value not in (None, *given[name])]
+    unseen = [f"{name} left out" for name in _WITH_DEFAULTS if name in kernel.unseen]
+    return unseen + [f"{name} left out ({value!r})" for name, value in own.items() if value not in (None, *given[name])]
 
 
 def _given(kernel: Kernel, case: Case) -> set[str]:
@@ -162,10 +177,11 @@ def as_words(op: str, some: Collection[Option], some_strided: bool = False) -> s
     """Options together in words; "" for one alone that `never_asked` tells. some_strided: as there."""
     if len(some) == 1 and _in_words(next(iter(some))):
         return ""
-    return " with ".join(sorted(_named(op, option, some_strided) for option in some))
+    return " with ".join(sorted(named(op, option, some_strided) for option in some))
 
 
-def _named(op: str, option: Option, some_strided: bool) -> str:
+def named(op: str, option: Option, some_strided: bool = False) -> str:
+    """One option in words, beside others. some_strided: as above."""
     name, value = option
     if name == "start" and option not in _FIRST:
         return _STARTS.get(value, str(value))

@@ -18,13 +18,14 @@ from conformance.loader import Case
 class Documents:
     """What the arguments of a kernel tell it of documents.
 
-    op: its operation, accepts: the names of its arguments, and defaults: what it has for those that are left out, as in
-    `conformance.kernel.Kernel`.
+    op: its operation, accepts: the names of its arguments, defaults: what it has for those that are left out, and
+    unseen: those behind its **, as in `conformance.kernel.Kernel`.
     """
 
     op: str
     accepts: frozenset[str]
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()
 
     @property
     def offsets_alone(self) -> bool:
@@ -69,12 +70,13 @@ class Documents:
 
     def flags(self, inputs: Mapping[str, Tensor], asked: Collection[str]) -> dict[str, bool]:
         """What asks for these states: with offsets alone one argument for the state of every document. False is given
-        where a state is not asked for, and is by default.
+        where a state is not asked for, and is by default, or where what is by default is not known: behind a **.
         """
         of_documents = "document_states" in asked and OFFSETS in inputs
         last = "last_state" in asked or (of_documents and "seq_idx" not in inputs)
         flags = {**dict.fromkeys(STATE_OUT, last), OFFSET_STATES: of_documents}
-        return {name: on for name, on in flags.items() if name in self.accepts and (on or self.defaults.get(name))}
+        returned = {name for name in flags if self.defaults.get(name)} | self.unseen
+        return {name: on for name, on in flags.items() if name in self.accepts and (on or name in returned)}
 
     def with_offsets(self, inputs: Mapping[str, Tensor], told: str) -> dict[str, Tensor]:
         """Documents by where they begin: (documents + 1,) offsets of one row. A kernel that takes the numbers of the
@@ -96,7 +98,7 @@ class Documents:
         """What a call with these operands returned, by name. flags: what it was given to ask for states. What was asked
         for and did not come stands there as None.
         """
-        found = _without_last_none(tuple(results) if isinstance(results, (tuple, list)) else (results,))
+        found = without_last_none(tuple(results) if isinstance(results, (tuple, list)) else (results,))
         by_document = OFFSETS in inputs and (flags.get(OFFSET_STATES, False) or "seq_idx" not in inputs)
         names = ["y", "last_state", "document_states"]
         if by_document and len(found) == 2:
@@ -107,7 +109,7 @@ class Documents:
         return dict.fromkeys(asked_for) | given_back
 
 
-def _without_last_none(results: tuple[Any, ...]) -> tuple[Any, ...]:
+def without_last_none(results: tuple[Any, ...]) -> tuple[Any, ...]:
     """Which result is which is read off their number, and None behind them is none."""
     while results and results[-1] is None:
         results = results[:-1]

@@ -21,7 +21,6 @@ from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import plain, usual
 from conformance.cases.forms import forms_of
 from conformance.cases.states import AFTER_A_STATE
-from conformance.cases.told import fitted_told_cases, told_cases
 from conformance.causes import Seen, likely
 from conformance.entries import described
 from conformance.features import apart, first_use
@@ -33,6 +32,7 @@ from conformance.loader import Case, ends_of_documents
 from conformance.sentences import sentence
 from conformance.stages import STAGES
 from conformance.together import asked_together
+from conformance.ways import in_each_way, never_told
 
 
 def trial(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
@@ -64,24 +64,19 @@ def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
                 for ran in _run(kernel, case, bool(both)):
                     found.append(ran)
                     yield ran
+        asks = lambda case: _run(kernel, case, bool(both))
         of_op = [each for each in found if each.case.op == op]
-        for case in told_at_its_size(kernel, op, of_op, lacking):
-            for ran in _run(kernel, case, bool(both)):
-                of_op.append(ran)
-                yield ran
-        yield from asked_together(kernel, op, of_op, lambda case: _run(kernel, case, bool(both)))
+        for ran in asked_together(kernel, op, of_op, asks):
+            of_op.append(ran)
+            yield ran
+        yield from in_each_way(kernel, op, of_op, untaken(op, of_op) | untold(kernel), asks)
 
 
-def told_at_its_size(
-    kernel: Kernel, op: str, found: Sequence[Ran], lacking: frozenset[tuple[str, Any]]
-) -> Iterator[Case]:
-    """The ways to tell a kernel of documents, where it ran none of those that the crossing has: at a size it takes."""
-    ran = [each.case for each in found if each.finding.status in _RAN]
-    names = {case.name for case in told_cases(op, lacking)}
-    if kernel.is_step or not {OFFSETS, "seq_idx"} & kernel.accepts or any(case.name in names for case in ran):
-        return
-    if size := fitting(kernel, op, ran, _runs(kernel)):
-        yield from fitted_told_cases(op, size, lacking - {("start", "documents"), ("start", "state and documents")})
+def never_in_each_way(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
+    """The ways to tell a kernel of documents that met an option which it takes in no case that it ran, in words."""
+    op = kernel.operations()[0]
+    of_op = [each for each in found if each.case.op == op]
+    return never_told(kernel, op, of_op, untaken(op, of_op) | untold(kernel))
 
 
 def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:

@@ -28,7 +28,7 @@ from conformance.arguments import (
     TIME_AXIS,
     Lacks,
 )
-from conformance.documents import Documents
+from conformance.documents import Documents, without_last_none
 from conformance.interrupt import interrupted
 from conformance.layouts import bits, bits_beside, is_dense, laid_out, same_bits
 from conformance.loader import Case
@@ -70,6 +70,7 @@ class Kernel:
         None: nothing with a gate was taken, and so nothing with a gate is judged.
     keywords: what its ** takes beside those: nothing; it is unknown, until `conformance.keywords` asks; or any name.
     defaults: what its signature has for arguments that are left out.
+    unseen: arguments behind its ** that it may be called without: what they are then is not known.
     earlier: the operands of the call before, which a later call may not write to either.
     layouts: of each operand by its name, how it was given in the calls of the case that was run last.
     left: the settings of the process that it left behind, which are put back for it alone.
@@ -86,6 +87,7 @@ class Kernel:
     gate_after: bool | None = False
     keywords: Literal["none", "unknown", "any"] = "none"
     defaults: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    unseen: frozenset[str] = frozenset()
     earlier: dict[str, Given] = field(default_factory=dict, compare=False, repr=False)
     layouts: dict[str, set[Layout]] = field(default_factory=dict, compare=False, repr=False)
     left: Left = field(default_factory=Left, compare=False, repr=False)
@@ -102,7 +104,7 @@ class Kernel:
     @property
     def documents(self) -> Documents:
         """What its arguments tell it of documents."""
-        return Documents(self.op, self.accepts, self.defaults)
+        return Documents(self.op, self.accepts, self.defaults, self.unseen)
 
     @torch.no_grad()
     def run(self, case: Case) -> dict[str, Tensor]:
@@ -189,9 +191,9 @@ class Kernel:
             found = self._called(part, case, asked=("last_state",))
             if not isinstance(found["y"], Tensor):
                 raise Misbehaved(f"y is of type {type(found['y']).__name__}, but must be a tensor.")
-            if found.get("last_state") is None:
+            if "last_state" not in found:
                 raise Lacks("it returns no last state")
-            state = found["last_state"]
+            state = found["last_state"]  # None where it was asked for and did not come
             if not isinstance(state, Tensor):
                 raise Misbehaved(f"last_state is of type {type(state).__name__}, but must be a tensor.")
             pieces.append(found["y"])
@@ -205,26 +207,37 @@ class Kernel:
             raise Lacks(f"a step takes no {'seq_idx' if 'seq_idx' in inputs else 'dt_limit'}")
         state: Any = None
         ys = []
-        by_head = case.op == "selective_scan" and (self.op == "head step" or inputs["B"].dim() == 4)
-        if by_head and self.op == "channel step":
+        of_heads = by_head(self.op, case)
+        if of_heads and self.op == "channel step":
             raise Lacks("it takes no groups without heads")
         for t in range(length):
             state, arguments = (_scan_step if case.op == "selective_scan" else _ssd_step)(case, inputs, t, state)
-            if by_head:
+            if of_heads:
                 state, arguments = _in_heads(inputs, state, arguments)
             self._check_accepted(
                 [name for name, value in arguments.items() if value is not None and value is not False]
             )
             known = {*self.accepts, *(["dt_softplus"] if self.keywords == "any" else [])}
-            given = laid_out("step", case, {k: value for k, value in arguments.items() if k in known})
+            given = laid_out("step", case, {k: m for k, m in arguments.items() if k in known and m is not None})
             state = laid_out("step", case, {"state": state})["state"] if t == 0 else state
             self._see({**given, "state": state})
             by_name = {"state": state} if "state" in self.accepts else {}
             with _untouched(given, self.earlier), _in_place(state), of_the_kernel(self.left):
                 y = self.call(**by_name, **given) if by_name else self.call(state, **given)
-            ys.append(_kept("y", y))
+            ys.append(_kept("y", _alone(y)))
         y = _joined(torch.stack, ys, axis)
-        return _in_channels(y, state) if by_head else {"y": y, "last_state": state}
+        return _in_channels(y, state) if of_heads else {"y": y, "last_state": state}
+
+
+def by_head(op: str, case: Case) -> bool:
+    """Whether a step gets a case of the scan as one of heads, of which each channel has a Δ and a decay of its own."""
+    return case.op == "selective_scan" and (op == "head step" or case.inputs["B"].dim() == 4)
+
+
+def _alone(results: Any) -> Any:
+    """What a step returns, without None behind it: no state is asked of it, for that is updated in place."""
+    found = without_last_none(tuple(results)) if isinstance(results, (tuple, list)) else ()
+    return found[0] if len(found) == 1 else results
 
 
 def _in_heads(
@@ -398,10 +411,13 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     accepts = frozenset(parameters)
     by_place = [each for each in parameters.values() if each.kind is each.POSITIONAL_ONLY]
     call = _by_place(function, by_place) if by_place else function
+    if op in CASES_OF and "state" not in accepts and (state := _state_of(parameters.values())):
+        call, accepts = _with_state(call, state), accepts | {"state"}
     absent = {each.name: ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
     if absent:
-        call = _with_absent(call, absent)
+        call = with_absent(call, absent)
     op = op or _certain(name, _operation(name, accepts), parameters.values())
+    accepts -= {"seq_idx", OFFSETS} - _known_of(op)
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     defaults = {each.name: each.default for each in parameters.values() if each.default is not each.empty}
     return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none", defaults=defaults)
@@ -421,7 +437,7 @@ def _certain(name: str, op: str, parameters: Iterable[inspect.Parameter]) -> str
     """The operation that is read from the names of a kernel's arguments. ValueError where it may be another one: the
     kernel needs what this one has not, or takes a state or is called as a step does.
     """
-    known = {each.strip() for each in SIGNATURES[op].split(",")}
+    known = _known_of(op)
     others = [each for each in parameters if each.name not in known and each.kind not in _ANY]
     needed = [each.name for each in others if each.default is each.empty]
     elsewhere = _OF_SEQUENCES if op == "step" else _STATES
@@ -440,6 +456,26 @@ def _certain(name: str, op: str, parameters: Iterable[inspect.Parameter]) -> str
     return op
 
 
+def _known_of(op: str) -> set[str]:
+    """The names of the arguments of an operation."""
+    return {each.strip() for each in SIGNATURES.get(op, SIGNATURES["step"]).split(",")}
+
+
+def _state_of(parameters: Iterable[inspect.Parameter]) -> str:
+    """What a step calls its state: the one argument that is none of a step, of those that it needs if it needs any; ""
+    where there are several, or none.
+    """
+    known = _known_of("step")
+    others = [each for each in parameters if each.name not in known and each.kind not in _ANY]
+    found = [each.name for each in others if each.default is each.empty] or [each.name for each in others]
+    return found[0] if len(found) == 1 else ""
+
+
+def _with_state(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A step that is given its state by the name that it has for it."""
+    return lambda *places, state, **given: function(*places, **{name: state}, **given)
+
+
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 """Of *args and **kwargs, which need nothing."""
 
@@ -449,7 +485,7 @@ def _is_asked_for(parameter: inspect.Parameter) -> bool:
     return parameter.default is parameter.empty and parameter.name in ABSENT
 
 
-def _with_absent(function: Callable[..., Any], absent: Mapping[str, Any]) -> Callable[..., Any]:
+def with_absent(function: Callable[..., Any], absent: Mapping[str, Any]) -> Callable[..., Any]:
     """What a case lacks is given as None or False to a function that has no default for it."""
     return lambda *places, **given: function(*places, **{**absent, **given})
 

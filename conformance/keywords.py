@@ -16,7 +16,7 @@ from typing import Any
 from conformance.arguments import ABSENT, SIGNATURES
 from conformance.cases import cases
 from conformance.cases.fitted import plain, usual
-from conformance.kernel import Kernel
+from conformance.kernel import Kernel, with_absent
 from conformance.loader import Case
 
 _BASIC = 12  # cases, the smallest ones; then one of each usual size
@@ -31,10 +31,22 @@ def looked_into(kernel: Kernel) -> Kernel:
     for case in _candidates(kernel):
         taken = _taken(kernel, case)
         if taken is not None:
-            any_name = _NONSENSE in taken
-            accepts = kernel.accepts if any_name else kernel.accepts | taken
-            return replace(kernel, accepts=accepts, keywords="any" if any_name else "none")
+            if _NONSENSE in taken:
+                return replace(kernel, keywords="any")
+            needed = {name for name in taken if not _runs_without(kernel, taken, case, name)}
+            call = with_absent(kernel.call, {name: ABSENT[name] for name in needed & ABSENT.keys()})
+            accepts = kernel.accepts | taken
+            return replace(kernel, call=call, accepts=accepts, keywords="none", unseen=taken - needed)
     return kernel
+
+
+def _runs_without(kernel: Kernel, names: frozenset[str], case: Case, name: str) -> bool:
+    """Whether it runs with all of these names but one."""
+    try:
+        _with(kernel, {*names}, case, without=name).run(case)
+    except Exception:
+        return False
+    return True
 
 
 def _candidates(kernel: Kernel) -> Iterator[Case]:
@@ -82,10 +94,13 @@ def _names(op: str) -> set[str]:
     return {each.strip() for each in SIGNATURES[op if op in SIGNATURES else "step"].split(",")}
 
 
-def _with(kernel: Kernel, names: set[str], case: Case) -> Kernel:
-    """Given these names in every call: what a case has, or what stands for nothing."""
+def _with(kernel: Kernel, names: set[str], case: Case, without: str = "") -> Kernel:
+    """Given these names in every call: what a case has, or what stands for nothing; without: one that is not given."""
     nothing: dict[str, Any] = {name: ABSENT.get(name) for name in names & {*ABSENT, _NONSENSE}}
     if "dt_limit" in names:
         nothing["dt_limit"] = (0.0, float("inf"))
-    call = lambda *places, **given: kernel.call(*places, **{**nothing, **given})
+
+    def call(*places: Any, **given: Any) -> Any:
+        return kernel.call(*places, **{name: m for name, m in {**nothing, **given}.items() if name != without})
+
     return replace(kernel, call=call, accepts=kernel.accepts | names, keywords="none")

@@ -15,7 +15,7 @@ from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.findings import Finding, Status, Why
-from conformance.judge import forms, run, settled, trial_of_settled, verdict, why, with_cause
+from conformance.judge import forms, never_in_each_way, run, settled, trial_of_settled, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
@@ -112,7 +112,11 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     there = [each.case for each in (*exact, *random)]
     ran = [each for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
     strided = any(each.strided for each in ran)
-    never = (*never_asked(kernel, there, [each.case for each in ran], strided), *never_met(kernel, [*exact, *random]))
+    never = (
+        *never_asked(kernel, there, [each.case for each in ran], strided),
+        *never_met(kernel, [*exact, *random]),
+        *never_in_each_way(kernel, exact),
+    )
     values, sizes = tuple(asked_values(ran)), tuple(asked_sizes(ran, forms(kernel)))
     yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, values, sizes)
     yield Tested(kernel.name, "random", with_cause(random, known), known)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any
 
 from conformance.cases.crossed import (
@@ -21,6 +21,7 @@ from conformance.cases.crossed import (
     Option,
     factors_of,
     meets,
+    option_of,
     render,
     rows_without,
 )
@@ -29,6 +30,8 @@ from conformance.cases.fitted import UNIT, Size, fitted_factors_of, rendered_at
 from conformance.cases.ordinary import ROUNDED, both, share_of
 from conformance.loader import Case
 
+Together = frozenset[Option]
+"""Options, no two of one factor."""
 WAYS: dict[str, Factors] = {
     **dict.fromkeys(
         ("selective_scan", "ssd"),
@@ -45,6 +48,8 @@ WAYS: dict[str, Factors] = {
 states it is not asked for."""
 WHOLE_LENGTHS = (16, 64, 70, 130, 257)  # positions, of one chunk or several, and beyond
 DELTA_WHOLE_LENGTHS = (16, 64, 70, 130)
+_NOT_OPTIONS = ("length", "chunk", "sizes", "spread", "unit")
+_FEW = 3  # cases in which something is asked that was refused in others
 _CHUNKS = {"ssd": [64, 16, 256], "delta_rule": [64, 16]}
 
 
@@ -63,13 +68,62 @@ def fitted_told_cases(op: str, size: Size, without: frozenset[Option]) -> Iterat
     """The same at a size that a kernel takes, which refuses those of the others: any two meet, and any three of the
     ways and of what documents begin with. Documents end at multiples of 16, where there are as many positions.
     """
+    for row in finer(op, _fitted_rows(op, size, without), one_size=True):
+        yield from (as_told(case, row) for case in rendered_at(op, row))
+
+
+def _fitted_rows(op: str, size: Size, without: frozenset[Option]) -> list[dict[str, Any]]:
+    if not (kept := _fitted_factors(op, size)):
+        return []
+    rows = rows_without(kept, without, LAYER_STRENGTH)
+    rows += _where_ways_meet(kept, (*WAYS[op], "start"), without, rows)
+    return [row for row in rows if any(row.get(name) for name in WAYS[op])]
+
+
+def _fitted_factors(op: str, size: Size) -> Factors:
     factors = told_factors_of(op)
-    if factors:
-        kept = {**factors, **fitted_factors_of(op, size)} | {"start": factors["start"], "unit": [min(UNIT, size[1])]}
-        rows = rows_without(kept, without, LAYER_STRENGTH)
-        rows += _where_ways_meet(kept, (*WAYS[op], "start"), without, rows)
-        for row in finer(op, [row for row in rows if any(row.get(name) for name in WAYS[op])], one_size=True):
-            yield from (as_told(case, row) for case in rendered_at(op, row))
+    more: Factors = {"start": factors["start"], "unit": [min(UNIT, size[1])]} if factors else {}
+    return {**factors, **fitted_factors_of(op, size)} | more if factors else {}
+
+
+def fitted_told_with(op: str, size: Size, some: Together, without: frozenset[Option]) -> Iterator[Case]:
+    """Cases of a size with these together and as little else as may be."""
+    factors = _fitted_factors(op, size)
+    levels = {name: next(v for v in factors[name] if option_of(name, v)[1] == value) for name, value in some}
+    kept: Factors = {name: [v for v in values if levels.get(name, v) == v] for name, values in factors.items()}
+    rows = [row for row in rows_without(kept, without, 1) if levels.items() <= row.items()]
+    plain = {name: values[0] for name, values in kept.items()}
+    for row in sorted(rows, key=lambda row: len(row.items() - plain.items()))[:_FEW]:
+        yield from (as_told(case, row) for case in rendered_at(op, row))
+
+
+@cache
+def ways_in_rows(op: str, without: frozenset[Option]) -> frozenset[Together]:
+    """What meets in the rows above: each way with each option, and any three of the ways and what is before them."""
+    rows = told_rows(op, without, strength=LAYER_STRENGTH)
+    factors = told_factors_of(op) if rows else {}
+    ways: Factors = {name: factors[name] for name in (*WAYS[op], "start") if name in factors}
+    rows = [*rows, *(rows_without(ways, without) if len(ways) > STRENGTH - 1 else [])]
+    found = ({name: option_of(name, value)[1] for name, value in row.items()} for row in rows)
+    return frozenset(some for row in found for some in meeting_ways(op, row))
+
+
+def meeting_ways(op: str, levels: Mapping[str, Any]) -> set[Together]:
+    """Each way with each option, and any three of the ways and what documents begin with."""
+    ways = {name: levels.get(name) for name in WAYS[op]}
+    beside = {name: value for name, value in levels.items() if name not in (*WAYS[op], *_NOT_OPTIONS)}
+    pairs = (frozenset({way, option}) for way in ways.items() if way[1] for option in beside.items())
+    three = combinations((ways | {"start": levels["start"]}).items(), 3)
+    return {*pairs, *(frozenset(some) for some in three if any(v and name in ways for name, v in some))}
+
+
+def asked_in_name(case: Case) -> dict[str, Any]:
+    """The ways of a case and whether a last state is asked for, by the words of its name: see `crossed.called`."""
+    words = case.name.removeprefix("fitted: ").split(", ")
+    found: dict[str, Any] = {"whole": "one for a row" in words, "last state": "last state" in words}
+    told = (value for value in ("numbers", "offsets") if f"told by {value} alone" in words)
+    asked = (value for value in ("no states", "no states of documents") if value in words)
+    return found | {"told": next(told, None), "asked": next(asked, None)}
 
 
 def told_rows(
