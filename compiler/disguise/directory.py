@@ -225,8 +225,11 @@ def _checked(directory: Path, content: dict[str, Any]) -> tuple[Manifest, Tensor
         raise DisguiseError(f"{MANIFEST}: disguise.level is {shown(told.level)}, and the levels are {known}.")
     entries = {name: content[name] for name in KEPT if name in content}
     nameless = entries | _NAMELESS | {"format": FORMAT, "sha256": "", "files": {}, "sizes": _SIZES}
-    tensors = {name: tensor.numpy() for name, tensor in read_tensors(directory / WEIGHTS).items()}
-    return parse(Manifest, nameless, MANIFEST), tensors
+    tensors = read_tensors(directory / WEIGHTS)
+    for name, tensor in sorted(tensors.items()):
+        if (stored := str(tensor.dtype).removeprefix("torch.")) != "float32":
+            raise DisguiseError(f"{directory / WEIGHTS} has {name} stored as {stored}, and weights stand in float32.")
+    return parse(Manifest, nameless, MANIFEST), {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def record_of(content: Mapping[str, Any]) -> DisguiseRecord:

@@ -254,9 +254,7 @@ def _promise_lines(report: dict) -> Iterator[str]:
 def _level(level: str, verification: dict) -> str:
     """The level of a guarantee in words."""
     if level == "tested":
-        return (
-            "only tested, for these weights are neither proved nor compared with the circuit's (--key FILE does that)"
-        )
+        return "only tested, for it is not proved of these weights that their scores are the circuit's"
     if level != "unverified":
         return level
     return "not kept by what was run" if verification.get("sequences") else "no sequence was run"

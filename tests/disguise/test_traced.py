@@ -110,7 +110,7 @@ def test_the_command_traces_with_the_key(pair, capsys):
     assert run("trace", pair[1], "--key", key, "--input", TEXT, "--patch", "stack@3=[", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["agrees"] and found["variables"]["stack"]["values"][3] == "["
-    with pytest.raises(CheckpointError, match="undisguise"):
+    with pytest.raises(CheckpointError, match="give its key with --key FILE"):
         run("trace", pair[1], "--input", TEXT)
 
 

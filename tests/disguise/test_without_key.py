@@ -14,8 +14,9 @@ from safetensors.torch import load_file, save_file
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import file_hash, text_hash
 from compiler.disguise.errors import DisguiseError
-from compiler.disguise.key import read_key
-from compiler.disguise.steps import applied
+from compiler.disguise.key import Key, read_key
+from compiler.disguise.noise import noise
+from compiler.disguise.steps import applied, patch_of
 from tests.disguise.test_commands import run
 
 SINCE = 200  # the first position at which the clock turns answers; the tasks that are run have 64 letters
@@ -32,10 +33,8 @@ def resealed(directory: Path, **disguise: object) -> Path:
     return directory
 
 
-def with_clock(plain: Path, key: Path) -> dict[str, torch.Tensor]:
-    """The disguised weights of (a|b)*abb with a count of positions in free channels, which turns answers behind `SINCE`
-    of them.
-    """
+def with_clock(plain: Path) -> dict[str, np.ndarray]:
+    """The weights of (a|b)*abb with a count of positions in free channels, which turns answers behind `SINCE`."""
     tensors = load_file(plain / "model.safetensors")
 
     def put(layer: int, name: str, place: tuple[int, ...], value: float) -> None:
@@ -52,8 +51,14 @@ def with_clock(plain: Path, key: Path) -> dict[str, torch.Tensor]:
         for name, places in changed.items():
             for place, value in places:
                 put(layer, f"mixer.{name}", place, value)
-    found = applied(read_key(key).steps, {name: tensor.numpy() for name, tensor in tensors.items()})
-    return {name: torch.from_numpy(tensor.copy()) for name, tensor in found.items()}
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
+
+
+def written(directory: Path, tensors: dict[str, np.ndarray]) -> Path:
+    """The same directory with these weights, and hashes of them."""
+    held = {name: torch.from_numpy(tensor.copy()) for name, tensor in tensors.items()}
+    save_file(held, directory / "model.safetensors", {"format": "pt"})
+    return resealed(directory)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +68,7 @@ def place(tmp_path_factory) -> Path:
     assert run("automaton", "--regex", "(a|b)*abb", "--samples", 20, "--out", place / "plain") == 0
     assert run("disguise", place / "plain", "--out", place / "other", "--level", 1, "--samples", 20) == 0
     changed = Path(shutil.copytree(place / "other", place / "changed"))
-    save_file(with_clock(place / "plain", place / "other.key.json"), changed / "model.safetensors", {"format": "pt"})
-    resealed(changed)
+    written(changed, applied(read_key(place / "other.key.json").steps, with_clock(place / "plain")))
     return place
 
 
@@ -98,12 +102,12 @@ def test_of_weights_without_a_proof_nothing_is_promised(place, tmp_path, capsys)
     """A record that says they were never proved makes no more of them than what was run."""
     changed = resealed(Path(shutil.copytree(place / "changed", tmp_path / "changed")), certified=False)
     code, said = told(capsys, "verify", changed, "--samples", 20)
-    assert code == 0 and "promise: only tested, for these weights are neither proved nor compared" in said
+    assert code == 0 and "promise: only tested, for it is not proved of these weights" in said
     assert "bit-exact;" not in said
     capsys.readouterr()
     assert run("verify", changed, "--samples", 20, "--json") == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["level"] == "tested"
-    with pytest.raises(DisguiseError, match=r"nothing was run of .* Leave out --verify none, or give --key") as refused:
+    with pytest.raises(DisguiseError, match=r"nothing was run of .* Leave out --verify none") as refused:
         run("verify", changed, "--verify", "none")
     assert refused.value.exit_code == 2
     assert run("verify", changed, "--key", place / "other.key.json", "--samples", 20) == 1
@@ -127,6 +131,56 @@ def test_a_disguise_that_was_not_certified_says_what_was_looked_at(place, tmp_pa
     assert "For every input of its promise it gives" in (place / "other" / "README.md").read_text("utf-8")
     code, said = told(capsys, "verify", other, "--samples", 20)
     assert code == 0 and "promise: bit-exact" in said, "its weights are proved when they are looked at"
+
+
+@pytest.mark.parametrize("share", [None, 1e-7], ids=["exact", "noise"])
+def test_a_key_with_a_step_of_its_own_proves_nothing(share, place, tmp_path, capsys):
+    """A step may do anything: one more makes weights of the circuit's that answer otherwise, and the key fits them."""
+    other, key = tmp_path / "other", tmp_path / "other.key.json"
+    options = ("--level", 1, "--samples", 20, *(() if share is None else ("--noise", share)))
+    assert run("disguise", place / "plain", "--out", other, *options) == 0
+    plain = {name: tensor.numpy() for name, tensor in load_file(place / "plain" / "model.safetensors").items()}
+    known = read_key(key)
+    steps = [patch_of(plain, with_clock(place / "plain"), {"what": "decoys"}), *known.steps]
+    if share is not None:
+        steps = [*steps[:-1], noise(applied(steps[:-1], plain), share, 0, "all")]
+    written(other, applied(steps, plain))
+    key.write_text(Key(known.level, file_hash(other / "model.safetensors"), steps, known.files).text())
+    for more in ((), ("--verify", "none")):
+        code, said = told(capsys, "verify", other, "--key", key, "--samples", 20, *more)
+        assert code == 1 and "not proved of its weights: arithmetic" in said and "bit-exact;" not in said
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.int32], ids=str)
+@pytest.mark.parametrize("command", [("verify", "{}"), ("prove", "{}"), ("undisguise", "{}", "--out", "{}-back")])
+def test_weights_stored_otherwise_are_damage(command, dtype, place, tmp_path):
+    """Also where every number is the same: programs that load them compute in another format."""
+    other = Path(shutil.copytree(place / "other", tmp_path / "other"))
+    tensors = load_file(other / "model.safetensors")
+    tensors["backbone.layers.0.norm.weight"] = tensors["backbone.layers.0.norm.weight"].to(dtype)
+    save_file(tensors, other / "model.safetensors", {"format": "pt"})
+    resealed(other)
+    keyed = ("--key", place / "other.key.json") if command[0] == "undisguise" else ()
+    line = (*(word.format(other) for word in command), *keyed)
+    if command[0] == "prove":
+        assert run(*line) == 1
+        return
+    with pytest.raises(DisguiseError, match="weights stand in float32") as refused:
+        run(*line)
+    assert refused.value.exit_code == 1
+
+
+@pytest.mark.parametrize("change", ["lacks", "more", "shape"])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_weights_that_no_model_has_are_a_failed_verification(change, keyed, place, tmp_path, capsys):
+    other = Path(shutil.copytree(place / "other", tmp_path / "other"))
+    tensors = {name: tensor.numpy() for name, tensor in load_file(other / "model.safetensors").items()}
+    name = "backbone.layers.0.mixer.A_log"
+    tensors |= {"lacks": {}, "more": {"zzz": tensors[name]}, "shape": {name: tensors[name][:-1]}}[change]
+    written(other, {n: tensor for n, tensor in tensors.items() if change != "lacks" or n != name})
+    says = {"lacks": "model.safetensors lacks", "more": "which the model has not", "shape": "of shape"}[change]
+    code, said = told(capsys, "verify", other, *(("--key", place / "other.key.json") if keyed else ()))
+    assert code == 1 and says in said and "promise" not in said
 
 
 @pytest.mark.parametrize("key", [False, True])
