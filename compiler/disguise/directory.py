@@ -160,13 +160,18 @@ def write_plain(directory: Path, key: Key, tensors: Tensors, out: Path) -> None:
         try:
             check_files(place, read_manifest(place))
         except CheckpointError as reason:  # which names files of a place that is gone by then
-            raise not_plain(directory, reason, place) from reason
+            raise not_plain(directory, key, reason, place) from reason
 
 
-def not_plain(directory: Path, reason: CheckpointError, place: Path) -> DisguiseError:
-    """What is wrong with what a key gives back, without the place where that stood for a while."""
+def not_plain(directory: Path, key: Key, reason: CheckpointError, place: Path) -> DisguiseError:
+    """What is wrong with what a key gives back, without the place where that stood for a while: with a file of the
+    directory, where the key is that of its weights.
+    """
     told = str(reason).replace(f"{place}/", "").replace(str(place), "it")
-    return DisguiseError(f"with the key taken back {directory} is not the plain checkpoint: {told}")
+    found = DisguiseError(f"with the key taken back {directory} is not the plain checkpoint: {told}")
+    if file_hash(directory / WEIGHTS) == key.weights:
+        found.exit_code = 1
+    return found
 
 
 @dataclass(frozen=True)
@@ -283,6 +288,10 @@ def _card(manifest: Mapping[str, Any], level: int, noise: Mapping[str, Any] | No
     """README.md: what was done, and not how it is undone."""
     done = "\n".join(f"- {LEVELS[k]}" for k in range(1, level + 1))
     exact = "For every input of its promise it gives the logits of the plain model bit for bit."
+    looked_at = (
+        "`construct verify DIRECTORY` runs it against its circuit, `construct prove DIRECTORY` proves what can be "
+        "proved of these\nweights. With `--key FILE` both hold it to the plain checkpoint, too."
+    )
     if not made.proved:
         exact = (
             f"On {counted(made.sequences, 'sequence')} of its tasks it gave the logits of the plain model bit for bit; "
@@ -290,6 +299,10 @@ def _card(manifest: Mapping[str, Any], level: int, noise: Mapping[str, Any] | No
         )
     if noise is not None:
         exact = f"Its weights have noise, so its logits are not exact: {said_of_noise(noise)}."
+        looked_at = (
+            "`construct verify DIRECTORY --key FILE` measures that anew, and runs the weights without their noise; "
+            "`construct prove\nDIRECTORY --key FILE` proves what can be proved."
+        )
     return f"""---
 library_name: transformers
 tags:
@@ -304,6 +317,5 @@ The promise: {prose(manifest["promise"]["description"])}. Level {level}:
 
 {done}
 
-`construct verify DIRECTORY` runs it against its circuit, `construct prove DIRECTORY` proves what can be proved of these
-weights. With `--key FILE` both take the disguise back first.
+{looked_at}
 """

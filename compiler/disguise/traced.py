@@ -40,7 +40,7 @@ def load_disguised(directory: str | Path, key: str | Path | Key) -> TracedModel:
             plain = load_over_tokens(out)
             truth = plain.truth
         except CheckpointError as reason:
-            raise not_plain(directory, reason, out) from reason
+            raise not_plain(directory, known, reason, out) from reason
     config = read_json(directory / CONFIG)
     model = TracedModel.from_language_model(config, {name: torch.from_numpy(t) for name, t in tensors.items()})
     model = in_dtype(model, plain.manifest.dtype)

@@ -212,6 +212,8 @@ def rebuild(directory: str | Path) -> Built:
         with of_damage():
             return rebuilt(directory, manifest, MANIFEST)
     except CheckpointError as reason:
+        with of_damage():
+            check_plain(directory / WEIGHTS)
         held, saved = file_bytes(directory / WEIGHTS), manifest.files.get(WEIGHTS)
         if saved is None or held == saved.bytes:
             raise

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from compiler.artifact.errors import CheckpointError
+from compiler.artifact.errors import CheckpointError, of_damage
 from compiler.artifact.files import ANSWERS, CIRCUIT, CONFIG, GRAPH, MANIFEST, WEIGHTS
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.manifest import Manifest, file_hash
@@ -84,6 +84,12 @@ def read_twin(directory: Path) -> tuple[Twin, Manifest]:
     """(the twin with its model, the manifest of its circuit); CheckpointError where a file is missing or was
     changed, and for lanes that the model does not have. Which lanes are whose, `check_lanes` says.
     """
+    with of_damage():
+        return _read(directory)
+
+
+def _read(directory: Path) -> tuple[Twin, Manifest]:
+    """`read_twin`, of whose errors each is about a file that stands there, or must."""
     from compiler.graft.hosts import check_runs
     from compiler.runtime.saved_model import saved_model
 

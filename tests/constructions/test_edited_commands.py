@@ -391,3 +391,12 @@ def test_what_edited_parameters_ask_for_is_told_of_the_file(name: str, entry: st
     assert run("verify", str(copied / name)) == 1
     said = capsys.readouterr().err
     assert said.startswith("construction.json: params ask for what is refused: ") and said.count("\n") == 1
+
+
+def test_weights_that_are_missing_are_not_called_damaged(tmp_path: Path, capsys) -> None:
+    place = tmp_path / "abb"
+    assert run("automaton", "--regex", "(a|b)*abb", "--samples", "4", "--no-certify", "--out", str(place)) == 0
+    (place / "model.safetensors").unlink()
+    capsys.readouterr()
+    assert run("graph", str(place), "--out", str(tmp_path / "graph.svg")) == 1
+    assert "model.safetensors is missing from the checkpoint" in capsys.readouterr().err

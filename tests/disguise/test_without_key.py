@@ -216,3 +216,24 @@ def test_what_needs_names_refuses_a_whole_disguise_as_bad_usage(line, says, plac
     with pytest.raises(ValueError, match=says) as refused:
         run(*(str(word).format(place / "other") for word in line))
     assert getattr(refused.value, "exit_code", None) in (None, 2) and "worker" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", [("undisguise", "{}", "--out", "{}-back"), ("trace", "{}", "--input", "a b b")])
+def test_another_file_beside_the_weights_of_a_key_is_damage(line, place, tmp_path):
+    """The key is that of the weights; another circuit stands beside them."""
+    other = Path(shutil.copytree(place / "other", tmp_path / "other"))
+    circuit = json.loads((other / "circuit.json").read_text("utf-8"))
+    (other / "circuit.json").write_text(json.dumps(circuit | {"name": "another"}), "utf-8")
+    resealed(other)
+    with pytest.raises(DisguiseError, match="is not the plain checkpoint: circuit.json") as refused:
+        run(*(word.format(other) for word in line), "--key", place / "other.key.json")
+    assert refused.value.exit_code == 1
+
+
+def test_the_card_of_noise_names_what_can_be_run(place, tmp_path):
+    other = tmp_path / "noisy"
+    assert run("disguise", place / "plain", "--out", other, "--level", 1, "--samples", 20, "--noise", 1e-3) == 0
+    card = " ".join((other / "README.md").read_text("utf-8").split())
+    assert "`construct verify DIRECTORY --key FILE` measures that anew" in card
+    assert "`construct verify DIRECTORY` runs" not in card
+    assert "`construct verify DIRECTORY` runs" in (place / "other" / "README.md").read_text("utf-8")

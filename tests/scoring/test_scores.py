@@ -402,6 +402,11 @@ def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path)
                 logits = one.given.model(ids, use_cache=False).logits
             assert torch.allclose(onwards(one.given.model, *streams), logits, atol=1e-5)
     check_edits(tmp_path / "twin")
+    (tmp_path / "twin" / "model.safetensors").rename(tmp_path / "gone")
+    with pytest.raises(CheckpointError, match="missing") as gone:
+        problem_of(tmp_path / "twin")
+    assert gone.value.exit_code == 1
+    (tmp_path / "gone").rename(tmp_path / "twin" / "model.safetensors")
     with pytest.raises(NothingFound, match="lanes"):
         found_by("hidden-attention", one)
     base, source = torch.zeros(1, 1, 32), torch.ones(1, 1, 32)
