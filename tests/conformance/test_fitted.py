@@ -57,7 +57,7 @@ LOST = {"selective_scan": "z", "ssd": "dt_bias", "conv": "bias", "norm": "z", "d
 @pytest.mark.parametrize("op", ONE_SIZE)
 def test_a_kernel_of_one_size_is_asked_for_its_options(op: str) -> None:
     found, never = run(one_size(op, LOST[op]))
-    assert never == ()
+    assert never == (("Δ, A, D and a bias of each channel of a head",) if op == "step" else ())
     wrong = [each.case for each in found if each.finding.status == "failed"]
     assert bool(wrong) == bool(LOST[op])
     names = {LOST[op], LOST[op].replace("dt_bias", "delta_bias")} | ({"dt_bias"} if op == "ssd" else set())

@@ -103,7 +103,7 @@ def test_trial_asks_for_them(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.judge.cases", lambda *_: ran)
     monkeypatch.setattr("conformance.judge.CROSSINGS", ())
     monkeypatch.setattr("conformance.judge.asked_together", lambda *_: ())
-    monkeypatch.setattr("conformance.judge.told_at_its_size", lambda *_: ())
+    monkeypatch.setattr("conformance.judge.in_each_way", lambda *_: ())
     for begins, documents in ((FIRST, 1), (EACH, len(ran[0].borders["document"]) + 1)):
         (found,) = trial(by_offsets(op, begins))
         assert found.finding.status == "passed" and len(found.case.inputs[STATE_IN[op]]) == documents
@@ -155,7 +155,7 @@ def test_a_kernel_that_takes_either_form_is_asked_for_both(op: str, monkeypatch:
     monkeypatch.setattr("conformance.judge.cases", lambda *_: few)
     monkeypatch.setattr("conformance.judge.CROSSINGS", ())
     monkeypatch.setattr("conformance.judge.asked_together", lambda *_: ())
-    monkeypatch.setattr("conformance.judge.told_at_its_size", lambda *_: ())
+    monkeypatch.setattr("conformance.judge.in_each_way", lambda *_: ())
     documents = len(ends := few[0].borders["document"]) + 1
     assert ends and {form.states for form in forms(by_offsets(op, EITHER))} == {"one", "each"}
     right = [each.finding for each in trial(by_offsets(op, EITHER))]
