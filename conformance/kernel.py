@@ -417,7 +417,8 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     if absent:
         call = with_absent(call, absent)
     op = op or _certain(name, _operation(name, accepts), parameters.values())
-    accepts -= {"seq_idx", OFFSETS} - _known_of(op)
+    if op != "delta_rule" or OFFSETS in accepts:  # without offsets it is told of documents by their numbers
+        accepts -= {"seq_idx", OFFSETS} - _known_of(op)
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     defaults = {each.name: each.default for each in parameters.values() if each.default is not each.empty}
     return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none", defaults=defaults)
