@@ -21,6 +21,13 @@ SIGNATURES = {
     "delta_rule": "q, k, v, g, beta, chunk_size, initial_state, cu_seqlens, use_qk_l2norm_in_kernel, "
     "output_final_state",
 }
+
+
+def names_of(op: str) -> frozenset[str]:
+    """The names of the arguments of an operation; of a step of any kind those of a step."""
+    return frozenset(each.strip() for each in SIGNATURES.get(op, SIGNATURES["step"]).split(","))
+
+
 CASES_OF = {
     "step": ("selective_scan", "ssd"),
     "channel step": ("selective_scan",),

@@ -27,6 +27,7 @@ from conformance.arguments import (
     STATE_OUT,
     TIME_AXIS,
     Lacks,
+    names_of,
 )
 from conformance.documents import Documents, without_last_none
 from conformance.interrupt import interrupted
@@ -418,7 +419,7 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
         call = with_absent(call, absent)
     op = op or _certain(name, _operation(name, accepts), parameters.values())
     if op != "delta_rule" or OFFSETS in accepts:  # without offsets it is told of documents by their numbers
-        accepts -= {"seq_idx", OFFSETS} - _known_of(op)
+        accepts -= {"seq_idx", OFFSETS} - names_of(op)
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     defaults = {each.name: each.default for each in parameters.values() if each.default is not each.empty}
     return Kernel(name, op, call, accepts, device, keywords="unknown" if open_ended else "none", defaults=defaults)
@@ -438,7 +439,7 @@ def _certain(name: str, op: str, parameters: Iterable[inspect.Parameter]) -> str
     """The operation that is read from the names of a kernel's arguments. ValueError where it may be another one: the
     kernel needs what this one has not, or takes a state or is called as a step does.
     """
-    known = _known_of(op)
+    known = names_of(op)
     others = [each for each in parameters if each.name not in known and each.kind not in _ANY]
     needed = [each.name for each in others if each.default is each.empty]
     elsewhere = _OF_SEQUENCES if op == "step" else _STATES
@@ -457,16 +458,11 @@ def _certain(name: str, op: str, parameters: Iterable[inspect.Parameter]) -> str
     return op
 
 
-def _known_of(op: str) -> set[str]:
-    """The names of the arguments of an operation."""
-    return {each.strip() for each in SIGNATURES.get(op, SIGNATURES["step"]).split(",")}
-
-
 def _state_of(parameters: Iterable[inspect.Parameter]) -> str:
     """What a step calls its state: the one argument that is none of a step, of those that it needs if it needs any; ""
     where there are several, or none.
     """
-    known = _known_of("step")
+    known = names_of("step")
     others = [each for each in parameters if each.name not in known and each.kind not in _ANY]
     found = [each.name for each in others if each.default is each.empty] or [each.name for each in others]
     return found[0] if len(found) == 1 else ""

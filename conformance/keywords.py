@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conformance.arguments import ABSENT, SIGNATURES
+from conformance.arguments import ABSENT, names_of
 from conformance.cases import cases
 from conformance.cases.fitted import plain, usual
 from conformance.kernel import Kernel, with_absent
@@ -44,7 +44,7 @@ def _runs_without(kernel: Kernel, names: frozenset[str], case: Case, name: str) 
     """Whether it runs with all of these names but one."""
     try:
         _with(kernel, {*names}, case, without=name).run(case)
-    except Exception:
+    except Exception:  # whatever a kernel of others raises: the name is needed
         return False
     return True
 
@@ -58,7 +58,7 @@ def _candidates(kernel: Kernel) -> Iterator[Case]:
 
 def _taken(kernel: Kernel, case: Case) -> frozenset[str] | None:
     """The names that it takes beside its own, the nonsense among them where it takes it; None where it does not run."""
-    names = {*_names(kernel.op), _NONSENSE} - kernel.accepts
+    names = {*names_of(kernel.op), _NONSENSE} - kernel.accepts
     while True:
         try:
             _with(kernel, names, case).run(case)
@@ -67,7 +67,7 @@ def _taken(kernel: Kernel, case: Case) -> frozenset[str] | None:
             if not found or found[1] not in names:
                 return _each_alone(kernel, case, names)
             names.remove(found[1])
-        except Exception:
+        except Exception:  # likewise: it does not run this case
             return None
         else:
             return frozenset(names)
@@ -86,12 +86,8 @@ def _each_alone(kernel: Kernel, case: Case, names: set[str]) -> frozenset[str] |
     try:
         taken = {name for name in names if runs({name})} if runs(set()) else set()
         return frozenset(taken) if runs(taken) else None
-    except Exception:
+    except Exception:  # likewise
         return None
-
-
-def _names(op: str) -> set[str]:
-    return {each.strip() for each in SIGNATURES[op if op in SIGNATURES else "step"].split(",")}
 
 
 def _with(kernel: Kernel, names: set[str], case: Case, without: str = "") -> Kernel:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from conformance.arguments import SIGNATURES
+from conformance.arguments import names_of
 from conformance.faults import scan, small, ssd
 from conformance.faults.reported import REPORTED
 from conformance.kernel import Kernel
@@ -130,7 +130,7 @@ def faults() -> Iterator[Fault]:
 def kernel(op: str, bug: str = "") -> Kernel:
     """Our function for an operation with a bug, or right."""
     state_in = {"seq_idx", "initial_states"} if op == "conv" else set()
-    names = {name.strip() for name in SIGNATURES[op].split(",")} | state_in | {"seq_idx"}
+    names = {*names_of(op), *state_in, "seq_idx"}
     names -= {"return_last_state", "return_final_states", "return_varlen_states", "cu_seqlens"} | (
         {"seq_idx"} if op in ("step", "norm") else set()
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from conformance.arguments import SIGNATURES
+from conformance.arguments import names_of
 from conformance.cases.companion import companion_cases
 from conformance.faults.numerics import tf32
 from conformance.judge import trial
@@ -159,7 +159,7 @@ def _step(state: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, bug: str
 
 def faulty(bug: str = "") -> Kernel:
     """The function with a bug, or right."""
-    names = {name.strip() for name in SIGNATURES["delta_rule"].split(",")} | {"seq_idx"}
+    names = names_of("delta_rule") | {"seq_idx"}
     kept = frozenset(names - {"output_final_state", "cu_seqlens", "chunk_size"})
     return Kernel(f"delta_rule: {bug or 'right'}", "delta_rule", partial(delta_rule, bug=bug), kept)
 

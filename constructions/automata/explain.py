@@ -23,6 +23,7 @@ GRAZZI = "Grazzi et al. 2024"
 BARRINGTON = "Barrington 1989; Merrill, Petty and Sabharwal 2024"
 FOREVER = "every length"
 FOREVER_ELSEWHERE = f"--arch gated-deltanet holds it for {FOREVER}"
+_NOT_FOR_EVER = f"No non-negative diagonal state-space model at fixed precision follows it for ever ({SARROF})."
 _WITHOUT_TURNS = "Mamba and Mamba-2"
 
 
@@ -184,7 +185,7 @@ def _with_groups(
         )
     says = (
         f"{size}, not star-free: it holds {names}.",
-        f"No non-negative diagonal state-space model at fixed precision follows it for ever ({SARROF}).",
+        _NOT_FOR_EVER,
         why,
     )
     if counts is None:
@@ -198,7 +199,7 @@ def _with_a_circle(least: Table, monoid: Monoid, size: str) -> Decision:
     order = monoid.period
     says = (
         f"{size}, not star-free: a word permutes states around circles, so it holds C_{order}.",
-        f"No non-negative diagonal state-space model at fixed precision follows it for ever ({SARROF}).",
+        _NOT_FOR_EVER,
         "Which groups it holds beside that is not told: the cap of the monoid was met.",
     )
     return Decision(least.states, None, False, (Group(order, f"C_{order}", True),), None, says, "")

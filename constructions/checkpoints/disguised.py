@@ -205,7 +205,7 @@ def verify_disguised(
         if not complaints and not any(result.sequences for result in results.values()):
             raise _unlooked_at(directory, proof)
     complaints = [f"the disguised checkpoint: {c}" for c in complaints]
-    return Finding(run, stack, complaints, None, results, proof, noise=said, compared=False, named=False)
+    return Finding(run, stack, complaints, None, results, proof, noise=said, disguised=True)
 
 
 def tensor_forms(tensors: Tensors, built: Built) -> list[str]:

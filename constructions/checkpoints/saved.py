@@ -59,8 +59,8 @@ class Finding:
     """What came out. built: None where the weights are missing. complaints: a sentence for each difference; stack: the
     model, None where it cannot be run. proof: what is proved of what the circuit compiles to, and so of the checkpoint
     where nothing differs; export: what an export has in the place of the checkpoint's layers; noise: of a disguise,
-    what is known of its weights with their noise; all else is said of them without it. compared: whether the weights
-    were held to those that the circuit compiles to; named: whether lanes of the stack stand where the circuit's do.
+    what is known of its weights with their noise; all else is said of them without it. disguised: whether the weights
+    are others than those that the circuit compiles to, with lanes elsewhere than the circuit's.
     """
 
     built: Built | None
@@ -71,8 +71,7 @@ class Finding:
     proof: Proof = NOT_ASKED
     export: dict[str, int] | None = None
     noise: str = ""
-    compared: bool = True
-    named: bool = True
+    disguised: bool = False
 
     @property
     def good(self) -> bool:
@@ -354,6 +353,8 @@ def _bound_as_recorded(manifest: Manifest, construction: CircuitFamily) -> dict[
 
 def _as_recorded(found: list[str], built: Built, obstructions: list[str]) -> list[str]:
     """What a manifest may have for `obstructions`: these, or what an earlier version wrote for them."""
+    if found == obstructions:
+        return obstructions
     before = [str(one) for one in as_before(built.construction.obstructions(artifact.capacity(built.compiled)))]
     return found if found == before else obstructions
 

@@ -181,7 +181,7 @@ def verify(
             told = {"error": error, "complaints": found.complaints, "damage": found.damage, "exit_code": 1}
             display.say(strict_json(told | {"guarantee": None, "out": str(directory)}))
         raise typer.Exit(1)
-    report = artifact.report(found.built, found.results, str(directory), None, found.proof, found.compared)
+    report = artifact.report(found.built, found.results, str(directory), None, found.proof, not found.disguised)
     report["runtime"] = "transformers" if runtime == "transformers" else runtime_name(found.built.compiled)
     if found.export:
         report |= {"export": found.export, "runtime": f"{runtime_name(found.built.compiled)}, MambaLMHeadModel"}
@@ -208,7 +208,7 @@ def verify(
     if no_task := guarantee.refused(found.proof):
         display.say(f"the task that construction.json states is refused: {no_task}", err=True)
     if not artifact.passed(found.built, found.results, found.proof):
-        fail(found.built, found.stack, found.results, data is not None, found.named)
+        fail(found.built, found.stack, found.results, data is not None, not found.disguised)
     if not found.good:
         raise typer.Exit(1)
 
