@@ -82,4 +82,11 @@ def naming(
         left -= 1
     if not best and high - low > 1:
         return refusal
-    return refusal.with_advice(said(best) if best else NONE)
+    return refusal.with_advice(_advice(best, said))
+
+
+def _advice(best: int, said: Callable[[int], str]) -> str:
+    """best: the largest length that was tried and would do; 0: none. Of one token, no memory is of use."""
+    if best == 1:
+        return f"{said(1)}, but of use are smaller numbers"
+    return said(best) if best else NONE

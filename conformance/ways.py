@@ -44,12 +44,12 @@ def in_each_way(kernel: Kernel, op: str, found: Sequence[Ran], without: frozense
     """A kernel on what has not met of the ways and of the options that it takes, at a size that it takes."""
     without = without - _STARTS
     missing = {*_missing(op, found, without)} if is_told(kernel) else set()
-    ran = [each.case for each in found if each.finding.status in _RAN]
+    ran = _cases_run(found)
     runs = lambda case: any(each.finding.status in _RAN for each in asks(case))
     size = fitting(kernel, op, ran, runs) if missing else None
     if size is None:
         return
-    known = {some for case in ran for some in _met(case)}
+    known = _met_in(ran)
     names = {case.name for case in ran}
     for case in _asked_at(op, size, without, missing, known):
         if case.name not in names:
@@ -78,8 +78,8 @@ def never_told(kernel: Kernel, op: str, found: Sequence[Ran], without: frozenset
     """
     if not is_told(kernel):
         return ()
-    ran = [each.case for each in found if each.finding.status in _RAN and each.case.op == op]
-    known = {some for case in ran for some in _met(case)}
+    ran = [case for case in _cases_run(found) if case.op == op]
+    known = _met_in(ran)
     packed = {option for case in ran if "seq_idx" in case.inputs for option in options_of(case)}
     packed |= {("last state", "last_state" in case.expected) for case in ran if "seq_idx" in case.inputs}
     missing = [each for each in _missing(op, found, without - _STARTS) if all(_is_known(o, known) for o in each)]
@@ -89,8 +89,15 @@ def never_told(kernel: Kernel, op: str, found: Sequence[Ran], without: frozenset
 
 
 def _missing(op: str, found: Sequence[Ran], without: frozenset[Option]) -> frozenset[Together]:
-    met = {some for each in found if each.finding.status in _RAN for some in _met(each.case)}
-    return ways_in_rows(op, without) - met
+    return ways_in_rows(op, without) - _met_in(_cases_run(found))
+
+
+def _cases_run(found: Sequence[Ran]) -> list[Case]:
+    return [each.case for each in found if each.finding.status in _RAN]
+
+
+def _met_in(cases: Iterable[Case]) -> set[Together]:
+    return {some for case in cases for some in _met(case)}
 
 
 def _met(case: Case) -> set[Together]:

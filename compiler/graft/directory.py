@@ -1,8 +1,7 @@
 """A grafted model as a directory: what `AutoModelForCausalLM.from_pretrained` reads, without remote code.
 
 Beside config, weights and tokenizer stand graft.json (sizes, promises, what was measured, the id of every letter, the
-hashes of the files) and a model card. The tokenizer is the host's, where the host's directory has one, with a token for
-each letter that is no token of the host: `<circuit:letter>`, a name that text does not hold by accident.
+hashes of the files) and a model card; the tokenizer is made in `tokenizer.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from compiler.graft.card import graft_card
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
 from compiler.graft.hosts import tokenizer_of
+from compiler.graft.tokenizer import has_tokenizer
 from compiler.language.arguments import instance, path, truth
 
 GRAFT = "graft.json"
-TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 
 
 def check_directory(directory: Path, overwrite: bool) -> None:
@@ -42,33 +41,6 @@ def check_directory(directory: Path, overwrite: bool) -> None:
 def _earlier(directory: Path) -> dict[str, str] | None:
     """The files of a grafted model and their hashes, as its graft.json has them; None where there is none of ours."""
     return recorded_files(directory / GRAFT, lambda content: {"mode", "circuit", "host"} <= content.keys())
-
-
-def letter_name(circuit: str, letter: str) -> str:
-    """What a letter is called in the host's tokenizer."""
-    return f"<{circuit}:{letter}>"
-
-
-def tokenizer_with_letters(host: Path, grafted: Grafted) -> Any | None:
-    """The host's tokenizer with the letters that come after its vocabulary; None where the host has none.
-
-    GraftError where a name is a token of the host already, or where the host has more tokens than embeddings.
-    """
-    if not any((host / name).is_file() for name in TOKENIZER):
-        return None
-    tokenizer = tokenizer_of(host)
-    first = grafted.report["host"]["vocab"]
-    if len(tokenizer) > first:
-        raise GraftError(f"the host's tokenizer has {len(tokenizer)} tokens, and its embedding has {first} rows.")
-    known = tokenizer.get_vocab()
-    name = grafted.report["circuit"]
-    added = {place: letter_name(name, letter) for letter, place in grafted.ids.items() if place >= first}
-    clash = next((new for new in added.values() if new in known), None)
-    if clash is not None:
-        raise GraftError(f"{clash!r} is a token of the host already; give the circuit another name.")
-    tokenizer.add_tokens([f"<unused:{i}>" for i in range(len(tokenizer), first)])
-    tokenizer.add_tokens([added[place] for place in sorted(added)])
-    return tokenizer
 
 
 def save(
@@ -99,7 +71,7 @@ def save_branch(
 
     def write(place: Path) -> None:
         model.save_pretrained(place)
-        if any((host / name).is_file() for name in TOKENIZER):
+        if has_tokenizer(host):
             tokenizer_of(host).save_pretrained(place)
 
     _exchange(Path(directory), overwrite, write, report)

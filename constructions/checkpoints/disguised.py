@@ -13,7 +13,7 @@ import torch
 from compiler.artifact.artifact import Artifact
 from compiler.artifact.compare import entry_differences, foreign_files, tensor_differences, text_differences
 from compiler.artifact.errors import CheckpointError
-from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS
+from compiler.artifact.files import CONFIG, MANIFEST, WEIGHTS, check_shapes
 from compiler.artifact.json_files import read_json, same_json, shown
 from compiler.artifact.load import load
 from compiler.artifact.manifest import FORMAT_VERSION, file_hash, manifest_content
@@ -177,7 +177,7 @@ def verify_disguised(
         complaints.append(f"{MANIFEST} states another task than that of {built.construction.title()}")
     if key is not None:
         complaints += key_differences(directory, key, tensors, built)
-    if forms := tensor_forms(tensors, built):
+    if forms := _form_differences(tensors, built):
         return Finding(built, None, [f"the disguised checkpoint: {c}" for c in [*complaints, *forms]], None, {})
     known, said = content["disguise"].get("noise"), ""
     if known is not None:
@@ -208,17 +208,13 @@ def verify_disguised(
     return Finding(run, stack, complaints, None, results, proof, noise=said, disguised=True)
 
 
-def tensor_forms(tensors: Tensors, built: Built) -> list[str]:
-    """Where weights have other names or shapes than those that the circuit compiles to: no model has them."""
-    expected = {name: tuple(tensor.shape) for name, tensor in built.model.tensors.items()}
-    here = {name: tensor.shape for name, tensor in tensors.items()}
-    found = [f"{WEIGHTS} lacks {name}" for name in sorted(expected.keys() - here.keys())]
-    found += [f"{WEIGHTS} has {name}, which the model has not" for name in sorted(here.keys() - expected.keys())]
-    return found + [
-        f"{WEIGHTS} has {name} of shape {here[name]}, and the model has it of {expected[name]}"
-        for name in sorted(expected.keys() & here.keys())
-        if here[name] != expected[name]
-    ]
+def _form_differences(tensors: Tensors, built: Built) -> list[str]:
+    """Where weights have other names or shapes than the model's: what is wrong of the first that is, or []."""
+    try:
+        check_shapes(built.model.config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
+    except CheckpointError as reason:
+        return [str(reason)]
+    return []
 
 
 def _lost(proof: Proof, plain: Proof) -> list[str]:

@@ -83,7 +83,7 @@ def _direct_sum(
     host: Path, circuit: str, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
 ) -> tuple[dict[str, Any], str | None]:
     """The report, and what is wrong in a sentence."""
-    from compiler.graft.directory import save, tokenizer_with_letters
+    from compiler.graft.directory import save
     from compiler.graft.families import family_of
     from compiler.graft.grafted import graft as grafted_of
     from compiler.graft.hosts import read_host
@@ -96,6 +96,7 @@ def _direct_sum(
         random_text,
         same_sums,
     )
+    from compiler.graft.tokenizer import tokenizer_with_letters
 
     quiet()
     model = read_host(host)

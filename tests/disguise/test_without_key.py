@@ -178,7 +178,7 @@ def test_weights_that_no_model_has_are_a_failed_verification(change, keyed, plac
     name = "backbone.layers.0.mixer.A_log"
     tensors |= {"lacks": {}, "more": {"zzz": tensors[name]}, "shape": {name: tensors[name][:-1]}}[change]
     written(other, {n: tensor for n, tensor in tensors.items() if change != "lacks" or n != name})
-    says = {"lacks": "model.safetensors lacks", "more": "which the model has not", "shape": "of shape"}[change]
+    says = {"lacks": "has no tensor", "more": "has no place", "shape": "of shape"}[change]
     code, said = told(capsys, "verify", other, *(("--key", place / "other.key.json") if keyed else ()))
     assert code == 1 and says in said and "promise" not in said
 
