@@ -59,7 +59,9 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure-3": Experiment("Induction heads, N = 4V (Figure 3)", selectivity.figure_3, _HEADS, "vocab"),
     "table-1": Experiment("KEEP FIFTH, T = 50 (Table 1)", selectivity.table_1, _KEEP_FIFTH, "vocab"),
     "table-3": Experiment(
-        "The stages of MQAR's solutions (Table 3)", selectivity.table_3, "paper: the stages it draws."
+        "The stages of MQAR's solutions (Table 3)",
+        selectivity.table_3,
+        "paper: the stages it draws. On Mamba-2 ours has κ + p + 1 lanes, too: for V ≤ 4 one or two more than κ + V.",
     ),
     "figure-a2": Experiment("MQAR, V = 256 and 512 (Figure A.2)", selectivity.figure_a2, _MQAR, "kappa"),
     "figure-a3": Experiment("MQAR over N (Figure A.3)", selectivity.figure_a3, _MQAR + _SPLIT, "kappa"),

@@ -5,7 +5,8 @@ a token: y_t = t for t ≤ H and "H or later" from H on.
 
 True on paper, not on floats. A float32 count stops at 2^24. What is read is
 min(t, H) by a falling ramp, which does not see where the count stops, so the answer is right
-at every length.
+at every length on Mamba and S4D. On Mamba-2 the norm's ballast must hide the count's square, and longer promises
+are refused (`compiler/exactness/ballast.py`).
 """
 
 from __future__ import annotations
