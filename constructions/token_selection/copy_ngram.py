@@ -36,7 +36,7 @@ from constructions.papers import OF_PAPER_D, TOKEN_SELECTION
 from constructions.token_selection.base import Selecting, digits
 from verify.arguments import at_least
 from verify.bounds import repeated_ngram_bound
-from verify.lemma_bounds import random_features
+from verify.lemma_bounds import random_feature_sizes, random_features
 from verify.obstructions import Capacity, Obstruction, copy_bits, of_copy
 from verify.tasks.chain import ChainTask
 from verify.tasks.solvers.copying import NgramCopySolver, one_continuation
@@ -145,9 +145,13 @@ class CopyNgram(Selecting):
         return copy_bits(self.length, self.vocab, lost) if lost < 1 else 0.0
 
     def by_hand(self) -> dict[str, int]:
-        """F·d channels of random ±1 features, F = (28/3)(2N + 1) ln(2Nd/ε') by Bernstein, ε' = 0.01."""
-        d = digits(self.vocab).shape[1]
-        return {"M": 2, "D": random_features(self.length, d, LOST) * d}
+        """D of random ±1 features, F·d + n(V + 1): F = (28/3)(2N + 1) ln(2Nd/ε') by Bernstein, ε' = 0.01, d signs of a
+        word or of the separator, and the query's n one-hot letters.
+        """
+        letters = self.vocab + 1
+        d = digits(letters).shape[1]
+        features = random_features(self.length, d, LOST)
+        return {"M": 2, "D": random_feature_sizes(self.n, letters, d, features, 2 * self.length + 2)["D"]}
 
     def obstructions(self, has: Capacity) -> list[Obstruction]:
         """O1 for the strings that are copied, where the bound on failures leaves any; no filter has to tell all places
