@@ -18,7 +18,7 @@ from compiler.graft.errors import GraftError
 from compiler.graft.faint import LOUDEST
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.planned import Plan
-from compiler.graft.special import check_special
+from compiler.graft.special import check_free, check_special
 from compiler.graft.union import union
 from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
@@ -92,6 +92,7 @@ def graft(
     model: Any = read_host(host)
     mapped = _checked(tokens, circuit, model.config.vocab_size)
     check_special(model, circuit, mapped)
+    check_free(model, model.get_input_embeddings().weight.shape[0])
     lifted = union(circuit, name=circuit.name, guest=GUEST, silent=tuple(mapped))
     dtype = DTYPES[model.get_input_embeddings().weight.dtype]
     planned = plan(model, lifted, dtype, width)

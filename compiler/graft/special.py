@@ -14,6 +14,8 @@ _SPECIAL = (
     ("pad_token_id", "so padding would be read as that letter"),
 )
 
+_OF_TOKENS = ("_token_id", "suppress_tokens", "_words_ids")  # how names of settings end that hold ids
+
 
 def check_special(host: Any, circuit: Circuit, tokens: Mapping[str, int | Sequence[int]]) -> None:
     """GraftError where a letter is led to a token that ends or pads the host's text; only the circuit's end may be its
@@ -30,6 +32,31 @@ def check_special(host: Any, circuit: Circuit, tokens: Mapping[str, int | Sequen
                         f"the token map leads {letter!r} to {place}, which is the host's {name}, {consequence}; choose "
                         "another token, or take that id out of the host's settings."
                     )
+
+
+def check_free(host: Any, first: int) -> None:
+    """GraftError where the host's settings name an id that its embedding does not have: a letter would have it.
+
+    first: how many rows the embedding has, and so the first id of a letter.
+    """
+    for settings in (host.config, host.generation_config):
+        for name, held in settings.to_dict().items():
+            named = _numbers(held) if name.endswith(_OF_TOKENS) else ()
+            beyond = next((place for place in named if place >= first), None)
+            if beyond is not None:
+                raise GraftError(
+                    f"the host's {name} is {beyond}, but its embedding has {first} rows, and a letter of the circuit "
+                    "may get that id; take it out of the host's settings."
+                )
+
+
+def _numbers(held: Any) -> Iterator[int]:
+    """Those of a number, a list, or lists of lists."""
+    if isinstance(held, list | tuple):
+        for each in held:
+            yield from _numbers(each)
+    elif type(held) is int:
+        yield held
 
 
 def _known(host: Any, name: str) -> Iterator[int]:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler.artifact.errors import EditedError
+from compiler.artifact.files import MANIFEST, WEIGHTS
 from compiler.artifact.generate import transformers_model
-from compiler.artifact.manifest import MANIFEST, is_disguised
+from compiler.artifact.manifest import file_hash, is_disguised
 from compiler.disguise.basis import channels_used, lane_basis
 from compiler.disguise.directory import check_disguised, read_disguised
 from compiler.disguise.key import Key
@@ -40,13 +42,22 @@ def problem_of(directory: Path, key: Key | None = None, seed: int = 0) -> Proble
         return _of_weights(directory, same(directory)[0], "plain", None, seed)
     if key is None:
         raise ValueError(f"{directory} is disguised, and only its key says what is where: give it with --key FILE.")
-    from constructions.checkpoints.disguised import key_differences
+    return _of_weights(directory, _disguised(directory, key), "disguised", key, seed)
 
-    manifest, tensors = read_disguised(directory)
-    built = rebuilt(directory, manifest, MANIFEST)
-    for sentence in key_differences(directory, key, tensors, built):
-        raise ValueError(f"{directory}: {sentence}.")
-    return _of_weights(directory, built, "disguised", key, seed)
+
+def _disguised(directory: Path, key: Key) -> Built:
+    """What a disguise computes, which `construct verify --key` finds it to: the steps of a key may change that.
+    ValueError for a key of other weights; EditedError where something is wrong with the weights or the key.
+    """
+    from constructions.checkpoints.disguised import verify_disguised
+
+    if file_hash(directory / WEIGHTS) != key.weights:
+        raise ValueError(f"{directory}: its weights are not those of the key.")
+    found = verify_disguised(directory, samples=HELD, key=key)
+    if not found.good:
+        told = found.complaints or ["its weights were run, and do not compute what its circuit does"]
+        raise EditedError(f"{directory} is not scored, as construct verify --key finds: {told[0].rstrip('.')}.")
+    return rebuilt(directory, read_disguised(directory)[0], MANIFEST)
 
 
 def _of_weights(directory: Path, built: Built, kind: str, key: Key | None, seed: int) -> Problem:

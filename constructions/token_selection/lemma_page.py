@@ -59,9 +59,9 @@ features are products of signs, which networks make without an error; only the d
 2(T − 1)ρ^⌈k/4⌉ + ε/2 for T tokens. ε < 1 is enough to read the signs off; which error the lemma asks for is lost.
 
 **After Theorem 3.1, features of ours.** F random signs bind a context, F = ⌈(28/3)(2N + 1)·ln(2N·d_v/ε')⌉, here for N =
-6, V = 4, n = 3, ε' = 0.05, d_v = 3 (four words and the separator). Three rows: how far a number of the answer is from its sign (the bound holds but for a
-probability of 10⁻⁶, by Bernstein); the strings without a repeated context that go wrong (ε'); and those of all strings
-(N²V^−n/2 + ε'). Nothing is divided, and every network is exact.
+6, V = 4, n = 3, ε' = 0.05, d_v = 3 (of four words and the separator). Three rows: how far a number of the answer is
+from its sign (the bound holds but for a probability of 10⁻⁶, by Bernstein); the strings without a repeated context that
+go wrong (ε'); and those of all strings (N²V^−n/2 + ε'). Nothing is divided, and every network is exact.
 
 ## What the words leave open
 

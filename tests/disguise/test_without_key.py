@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from compiler.artifact.errors import EditedError
 from compiler.artifact.json_files import canonical_json
 from compiler.artifact.manifest import file_hash, text_hash
 from compiler.disguise.errors import DisguiseError
@@ -149,6 +150,9 @@ def test_a_key_with_a_step_of_its_own_proves_nothing(share, place, tmp_path, cap
     for more in ((), ("--verify", "none")):
         code, said = told(capsys, "verify", other, "--key", key, "--samples", 20, *more)
         assert code == 1 and "not proved of its weights: arithmetic" in said and "bit-exact;" not in said
+    with pytest.raises(EditedError, match="is not scored.*not proved of its weights: arithmetic") as refused:
+        run("score", other, "--key", key, "--method", "oracle")
+    assert refused.value.exit_code == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.int32], ids=str)

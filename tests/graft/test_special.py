@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from compiler.graft import GraftError, branch, graft
-from tests.graft.hosts import host, induction
+from tests.graft.hosts import VOCAB, host, induction
 
 SPECIAL = {"eos_token_id": 5, "pad_token_id": 7, "bos_token_id": 6}
 
@@ -30,3 +30,28 @@ def test_the_circuits_end_may_be_the_hosts_end():
     assert graft(model, circuit, {"b": 5}).ids["b"] == 5
     with pytest.raises(GraftError, match="'a' to 5"):
         graft(model, circuit, {"a": 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("eos_token_id", VOCAB),
+        ("pad_token_id", VOCAB + 2),
+        ("eos_token_id", [3, VOCAB + 1]),
+        ("suppress_tokens", [VOCAB]),
+        ("bad_words_ids", [[2, VOCAB]]),
+    ],
+)
+def test_an_id_that_a_letter_would_get_is_refused(name, held):
+    """A letter would end a generation, be padding, or never be written."""
+    model = host()
+    setattr(model.generation_config, name, held)
+    with pytest.raises(GraftError, match=f"the host's {name} is [0-9]+, but its embedding has {VOCAB} rows"):
+        graft(model, induction("abc"))
+
+
+@pytest.mark.parametrize("held", [VOCAB - 1, None, [0, 1]])
+def test_ids_of_the_host_are_its_own(held):
+    model = host()
+    model.generation_config.eos_token_id = held
+    assert set(graft(model, induction("abc")).ids.values()) == {VOCAB, VOCAB + 1, VOCAB + 2}
