@@ -242,7 +242,7 @@ def _with_another(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, An
         yield from ({name: value, "dtype": dtype} for dtype in factors["dtype"])
 
 
-def with_documents(op: str, size: Size) -> Case:
+def with_documents(op: str, size: Size, dtype: str = "float32") -> Case:
     """A case of documents after a state, which end at multiples of 16."""
-    levels: dict[str, Any] = {"start": "state and documents", "last state": True, "unit": 16}
+    levels: dict[str, Any] = {"start": "state and documents", "last state": True, "unit": 16, "dtype": dtype}
     return plain(op, size, **levels)

@@ -15,7 +15,7 @@ from conformance.asked import Runs, fitting, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.borders import CHUNKS_OF
-from conformance.cases.crossed import LENGTHS, PACKED_ROWS, STEPS, factors_of, firsts, options_of, varied
+from conformance.cases.crossed import DTYPES, LENGTHS, PACKED_ROWS, STEPS, factors_of, firsts, options_of, varied
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import plain, usual
@@ -143,14 +143,21 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
     if not (kernel.documents.offsets_alone and STATE_IN[kernel.op] in kernel.accepts):
         return (kernel,)
     either = (replace(kernel, states="one"), replace(kernel, states="each"))
-    case = next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
-    tried = {form: judged(form, case) for form in either}
-    none_ran = all(finding.status not in _RAN for finding in tried.values())
-    if none_ran and (size := size_tried(kernel, kernel.op, _runs(kernel))):
-        tried = {form: judged(form, with_documents(kernel.op, size)) for form in either}
+    tried: dict[Kernel, Finding] = {}
+    for case in _after_a_state(kernel):
+        tried = {form: judged(form, case) for form in either}
+        if any(finding.status in _RAN for finding in tried.values()):
+            break
     if all(finding.status == "passed" for finding in tried.values()):
         return (*tried,)
     return (min(tried, key=lambda form: _how_wrong(tried[form])),)
+
+
+def _after_a_state(kernel: Kernel) -> Iterator[Case]:
+    """Documents after a state: the small case, then in every dtype at the first usual size at which it runs."""
+    yield next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
+    if size := size_tried(kernel, kernel.op, _runs(kernel)):
+        yield from (with_documents(kernel.op, size, dtype) for dtype in DTYPES)
 
 
 def sided(kernel: Kernel) -> Kernel:

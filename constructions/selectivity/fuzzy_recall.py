@@ -46,7 +46,7 @@ class FuzzyRecall(WithMemory, Construction):
     def __post_init__(self) -> None:
         for name, size in (("key_size", self.key_size), ("value_size", self.value_size)):
             at_least(name, size, 1, "a word has a token")
-            at_most(name, size, 3, "a block's convolution sees three earlier tokens")
+            at_most(name, size, 9, "a block's convolution sees three earlier tokens")
         least = max(2 + 2 * self.key_size, 1 + 2 * self.value_size)
         at_least("vocab", self.vocab, least, "the tokens of a key, and those of a value, are distinct")
 

@@ -166,6 +166,23 @@ def test_a_kernel_that_takes_either_form_is_asked_for_both(op: str, monkeypatch:
 
 
 @pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.half], ids=str)
+@pytest.mark.parametrize("begins", [FIRST, EACH], ids=["one", "each"])
+def test_the_form_of_states_is_tried_in_a_dtype_that_the_kernel_takes(op: str, dtype: torch.dtype, begins) -> None:
+    """Of a kernel that refuses small sizes, which `forms` asks first, and every dtype but one."""
+    right = by_offsets(op, begins)
+
+    def call(**given: Any) -> tuple[Tensor, Tensor]:
+        main = given.get("u", given.get("x", given.get("q")))
+        if main.dtype != dtype or main.shape[TIME_AXIS[op]] % 16:
+            raise NotImplementedError("of few sizes and one dtype")
+        return right.call(**given)
+
+    (found,) = forms(Kernel("narrow", op, call, right.accepts))
+    assert found.states == ("one" if begins is FIRST else "each")
+
+
+@pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half], ids=str)
 def test_states_of_later_documents_in_a_narrow_dtype_are_found(op: str, dtype: torch.dtype) -> None:
     """They have more bits than that, and are not 0."""
