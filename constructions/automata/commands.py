@@ -44,7 +44,7 @@ def automaton_command(
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="seed of everything that is drawn")] = 0,
     as_json: Json = False,
 ) -> None:
-    """A finite automaton: decided by its algebra, compiled to resets, counts and swaps, proved."""
+    """A finite automaton: decided by its algebra, compiled to resets, counts and swaps, or refused with the reason."""
     most = _length(length)
     given = _given(regex, table, name, letters)
     with working("decide", quiet=as_json):

@@ -130,6 +130,8 @@ def runtime_name(compiled: Compiled) -> str:
     from compiler.runtime import has_mamba_ssm
 
     target = compiled.context.target
+    if hasattr(target, "mixer") and not target.heads:
+        return f"a module of ours, {target.mixer}, for no library ships it"
     if target.heads:
         return f"modules of ours with the equations of {target.name}; --runtime transformers runs the library's"
     if has_mamba_ssm():

@@ -3,7 +3,7 @@
 Statement (beyond the papers). A key is a run of key_size key tokens, so its digits are the last tokens, 0 where they
 are no keys; its number is latched at every key token. The i-th token of a value is kept under (number, i − 1), and
 the same two, with the count of value tokens since the last key, read it. One circuit for each size of keys, up to
-three: the digits of a shorter key may be those of an earlier key.
+four: the digits of a shorter key may be those of an earlier key.
 
 Condition. A key has one value in a sequence, as the suite has it; of others the first token at each place counts.
 """
@@ -46,7 +46,7 @@ class FuzzyRecall(WithMemory, Construction):
     def __post_init__(self) -> None:
         for name, size in (("key_size", self.key_size), ("value_size", self.value_size)):
             at_least(name, size, 1, "a word has a token")
-            at_most(name, size, 9, "a block's convolution sees three earlier tokens")
+        at_most("key_size", self.key_size, 4, "a block's convolution sees the present token and three earlier ones")
         least = max(2 + 2 * self.key_size, 1 + 2 * self.value_size)
         at_least("vocab", self.vocab, least, "the tokens of a key, and those of a value, are distinct")
 

@@ -98,7 +98,7 @@ class Haar(NumericConstruction):
     def check_sizes(self) -> None:
         if not 1 <= self.levels <= LARGEST_LEVELS:
             raise ValueError(
-                f"levels = {self.levels} is outside 1 … {LARGEST_LEVELS}: the layer has 3·2^levels channels"
+                f"levels = {self.levels} is outside 1 … {LARGEST_LEVELS}: the layer has more than 3·2^levels channels"
             )
         if self.form not in ("steps", "bumps"):
             raise ValueError(f"form {self.form!r} is unknown; it must be 'steps' or 'bumps'")

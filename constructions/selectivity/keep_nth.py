@@ -26,11 +26,13 @@ from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import latch
 from constructions.construction import Construction, parameter
-from constructions.papers import SELECTIVITY
+from constructions.papers import SELECTIVITY, after, beyond_the_paper
 from verify.arguments import at_least
 from verify.bounds import keep_nth_information_bits
 from verify.tasks.keep import Keep
 from verify.tasks.task import Task
+
+_COUNTED = "with the position of Proposition 1"
 
 
 @dataclass(frozen=True)
@@ -89,5 +91,12 @@ class KeepNth(Construction):
         return keep_nth_information_bits(self.n, self.vocab, self.reach)
 
     def otherwise(self) -> str:
-        """The corollary's layer is given the position; here a block before it counts."""
-        return "with the position of Proposition 1"
+        """The corollary's layer is given the position, and takes the difference of two bases; here a block before it
+        counts.
+        """
+        return f"{_COUNTED}, by one step and not by two"
+
+    def former_statements(self) -> tuple[str, ...]:
+        """Earlier versions told of the position alone."""
+        built, beyond = f"{after(self.nearest())}, {_COUNTED}", self.beyond()
+        return (*super().former_statements(), beyond_the_paper(built, beyond) if beyond else built)

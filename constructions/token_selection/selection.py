@@ -6,8 +6,9 @@ it gives v_{j*} itself.
 
 The scores of n keys for m queries take finitely many values s. Which (key, query) pairs meet is a rectifier of what is
 stored and of the query; level s is reached where one of score s meets, and wins where no higher level is reached; its
-values are the answer. Keys: angles 2πi/n (d' = 1, compared by their distance around the circle), the integer points of
-x² + y² = size (d' = 2), the ±1 vectors of `size` entries (any d', 2^{d'} of them).
+values are the answer. Keys: angles 2πi/n (of one coordinate, d' = 1 here, compared by their distance around the
+circle: unit vectors of d' = 2), the integer points of x² + y² = size (d' = 2), the ±1 vectors of `size` entries (any
+d', 2^{d'} of them).
 
 Conditions. Two are conditions of the lemma as we read it: keys of one length, or the largest score is not the nearest
 key, and a gap. Of the gap we need less: keys of one score must carry one value. n features are needed for n keys at any
@@ -43,7 +44,9 @@ class TokenSelection(Selecting):
     theorem: ClassVar[str] = f"{TOKEN_SELECTION}, Lemma 3.3"
     mixers: ClassVar[tuple[str, ...]] = OF_PAPER_D
 
-    keys: Literal["angle", "plane", "signs"] = parameter("unit vectors: d' = 1, 2, or any d'", default="angle")
+    keys: Literal["angle", "plane", "signs"] = parameter(
+        "unit vectors: by their angle, in the plane, or of any d'", default="angle"
+    )
     size: int = parameter("angles; or x² + y² of the points; or entries of a ±1 vector", most=1 << 10, default=8)
     values: int = parameter("number of values", most=1 << 10, default=4)
     length: int = parameter("tokens in a sequence, the query included", most=1 << 20, default=16)

@@ -332,8 +332,8 @@ TRUTHS = (
         "Proposition 1, (24)",
         "h_t = Σx(s) = t for an input of ones.",
         "A float32 sum of ones stops at 2^24.",
-        "What is read through H − relu(H − t) is right at every length; other uses are refused for more than 2^24 "
-        "tokens.",
+        "Where all that reads the count are falling ramps relu(H − t) and what is made of them, such as t ≤ H, it is "
+        "right at every length (on Mamba-2 up to 5,931,641 tokens); other uses are refused for more than 2^24 tokens.",
         count_stops,
     ),
     Truth(

@@ -56,6 +56,8 @@ LARGE = [
     MadCompression(),
     MadMemorization(),
     FuzzyRecall(vocab=16, key_size=3, length=128),
+    FuzzyRecall(vocab=10, key_size=4, value_size=1, length=64),
+    FuzzyRecall(vocab=14, key_size=2, value_size=5, length=64),
     MQAR(kappa=63, vocab=64, write="last", layout="forgetting", pairs=16, length=128),
     MQAR(kappa=63, vocab=64, write="first", layout="benchmark", pairs=16, length=128, power=0.5),
 ]
@@ -117,7 +119,7 @@ def test_data_of_ones_own(tmp_path, capsys: pytest.CaptureFixture) -> None:
         (lambda: MQAR(power=0.0), "no power law"),
         (lambda: InContextRecall(share=0.5), "needs noise tokens"),
         (lambda: InContextRecall(vocab=2), "vocab = 2"),
-        (lambda: FuzzyRecall(key_size=4), "key_size = 4"),
+        (lambda: FuzzyRecall(vocab=12, key_size=5), "key_size = 5"),
         (lambda: MadCopying(n=8, length=10), "length = 10"),
     ],
 )
@@ -139,7 +141,7 @@ def test_the_public_benchmark_is_recall() -> None:
         recorded(Path("zoology"), build(MQAR(kappa=7, vocab=8, max_length=128)))
 
 
-@pytest.mark.parametrize("sizes", [{}, {"key_size": 3}, {"value_size": 1}, {"key_size": 1, "value_size": 2}], ids=str)
+@pytest.mark.parametrize("sizes", [{}, {"key_size": 4}, {"value_size": 1}, {"key_size": 1, "value_size": 2}], ids=str)
 def test_fuzzy_recall_names_the_smallest_vocabulary_that_works(sizes):
     with pytest.raises(ValueError, match="the smallest vocab that works is") as refusal:
         FuzzyRecall(vocab=2, **sizes)

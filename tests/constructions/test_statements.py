@@ -133,7 +133,7 @@ def test_circuits_that_do_it_in_another_way_are_built_after_their_statement() ->
     told = {(c.name, c.target, getattr(c, "form", "")): c.statement() for c in circuits()}
     assert told["copy", "mamba", "string"].endswith("after Theorem 2, with places that a block counts")
     assert told["absolute-time", "mamba", ""].endswith("after Proposition 1, with a block that reads the count")
-    assert told["keep-nth", "mamba", ""].endswith("after Corollary 2, with the position of Proposition 1")
+    assert told["keep-nth", "mamba", ""].endswith(", with the position of Proposition 1, by one step and not by two")
     assert "after Lemma 3, with a skip D" in told["induction-heads", "mamba-delta-t", ""]
     assert told["haar", "mamba", "steps"].endswith("after Theorem 1, by running sums (A = 0)")
     assert told["copy-vectors", "mamba", ""].startswith(f"{FREE_LUNCH}, after Theorem 2, with Δ divided out")
