@@ -101,6 +101,14 @@ def _audiences(circuits: Sequence[Circuit], alphabet: Alphabet) -> dict[tuple[in
     return found
 
 
+def read_by_several(circuits: Sequence[Circuit]) -> dict[tuple[int, ...], list[str]]:
+    """The tokens that more than one circuit reads, by the numbers of these. After such a token their scores are added,
+    so the letter that leads need be no circuit's own answer.
+    """
+    found = _audiences(circuits, _alphabet(circuits, None))
+    return {readers: tokens for readers, tokens in found.items() if len(readers) > 1}
+
+
 def _alphabet(circuits: Sequence[Circuit], guest: str | None) -> Alphabet:
     """Every letter once, in the order of the circuits, then the guest. Groups keep to the circuits they are of."""
     letters = dict.fromkeys(token for circuit in circuits for token in circuit.token_alphabet.tokens)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from compiler.artifact.model import Stack, State
+from compiler.language.arguments import counted
 from compiler.runtime.streaming import advance
 from constructions.checkpoints.built import Built
 
@@ -39,7 +40,8 @@ class Streamed:
         if self.failure is not None:
             return self.failure
         return (
-            f"{self.length:,} tokens in chunks: every score is finite. {self.stepped:,} positions by step, and the "
+            f"{counted(self.length, 'token')} in chunks: every score is finite. {counted(self.stepped, 'position')} by "
+            "step, and the "
             f"first {self.whole:,} as one sequence and by the circuit, have the same bits."
         )
 

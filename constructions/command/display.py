@@ -63,6 +63,17 @@ class _Count(ProgressColumn):
         return Text("" if task.total is None else f"{int(task.completed):,} of {int(task.total):,}")
 
 
+def quiet() -> None:
+    """transformers on its own PyTorch code, without bars and advice."""
+    from transformers.utils.logging import disable_progress_bar, set_verbosity_error
+
+    from compiler.runtime import torch_only_transformers
+
+    torch_only_transformers()
+    disable_progress_bar()
+    set_verbosity_error()
+
+
 class Bars:
     """Signs of life on standard error: a bar for what is counted, a pulse for what is not; all gone at the end."""
 

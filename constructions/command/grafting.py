@@ -11,7 +11,7 @@ from rich.table import Table
 
 from compiler.digits import at_least, at_most
 from constructions.command import requests
-from constructions.command.display import console, in_lines, progress, say, working
+from constructions.command.display import console, in_lines, progress, quiet, say, working
 from constructions.command.options import Json
 from constructions.command.outputs import check_spared
 from constructions.command.reporting import strict_json
@@ -163,17 +163,6 @@ def _branch(
     return report | {"directory": _saved(out, complaint)}, complaint
 
 
-def quiet() -> None:
-    """transformers on its own PyTorch code, without bars and advice."""
-    from transformers.utils.logging import disable_progress_bar, set_verbosity_error
-
-    from compiler.runtime import torch_only_transformers
-
-    torch_only_transformers()
-    disable_progress_bar()
-    set_verbosity_error()
-
-
 def _read_of(what: str) -> Path:
     """The directory or the file that a circuit is read of; nothing is there for one that is built by its name."""
     file, _, _ = what.rpartition(":")
@@ -289,7 +278,7 @@ def compose(
     with working("compose", quiet=as_json):
         from compiler.artifact.save import check_target
         from compiler.driver import compile
-        from compiler.graft.union import union
+        from compiler.graft.union import read_by_several, union
         from constructions.checkpoints.saved import verify_checkpoint
 
         check_target(out, overwrite=force)
@@ -297,6 +286,10 @@ def compose(
             check_spared(out, {"CIRCUITS": _read_of(circuit)})
         parts = [_part(circuit, target, dtype) for circuit in circuits]
         whole = union(*(part.source for part in parts))
+        shared = [
+            {"circuits": [parts[i].source.name for i in readers], "tokens": tokens}
+            for readers, tokens in read_by_several([part.source for part in parts]).items()
+        ]
         compile(whole, target, dtype).save(out, overwrite=force)
         found = verify_checkpoint(out, samples=samples)
     for sentence in found.complaints:
@@ -304,7 +297,8 @@ def compose(
     rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
     if as_json:
         made = {"circuit": whole.name, "target": target, "dtype": dtype, "parts": [_told_of(part) for part in parts]}
-        say(strict_json(made | {"good": found.good, "results": rows, "directory": str(out)}))
+        told = {"good": found.good, "results": rows, "read_by_several": shared, "directory": str(out)}
+        say(strict_json(made | told))
     else:
         for name, row in rows.items():
             console.print(f"{name}: {row['sequences']} sequences, bit-exact: {'yes' if row['bit_exact'] else 'no'}")
@@ -315,9 +309,19 @@ def compose(
                     f"note: {part['circuit']} was for {part['target']} in {part['dtype']} and is compiled anew; "
                     "--target and --dtype choose"
                 )
+        for each in shared:
+            console.print(f"note: {_shared_said(each['circuits'], each['tokens'])}")
         console.print(f"checkpoint: {out}; `construct prove {out}` says whether it is proved")
     if not found.good:
         raise typer.Exit(1)
+
+
+def _shared_said(circuits: list[str], tokens: list[str]) -> str:
+    some = " ".join(tokens[:4]) + f" … ({len(tokens):,} in all)" * (len(tokens) > 4)
+    return (
+        f"{' and '.join(circuits)} read {some}: there their scores are added, and which letter leads need be none's "
+        "answer; tokens of other names keep them apart"
+    )
 
 
 def reproduce(seed: int, plot: Path | None, files: TableFiles, as_json: bool) -> None:

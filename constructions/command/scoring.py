@@ -14,7 +14,7 @@ from compiler.artifact.json_files import strict_value
 from compiler.artifact.plain_files import text_of, write_whole
 from constructions.command import requests
 from constructions.command.disguising import Force
-from constructions.command.display import console, progress, say, working
+from constructions.command.display import console, progress, quiet, say, working
 from constructions.command.options import LARGEST_SEED, Json
 from constructions.command.outputs import check_apart, check_outside, check_spared, file_path
 from constructions.command.reporting import strict_json, table_of
@@ -52,6 +52,7 @@ def twin(
             from constructions.scoring.truth import Truth
             from constructions.scoring.twin import STEPS, trained
             from constructions.scoring.twins_saved import check_out, write_twin
+        quiet()
         check_out(out, force)
         check_spared(out, {"DIRECTORY": directory})
         built, _ = same(directory)  # whose files the twin keeps
@@ -86,6 +87,7 @@ def score(
         from constructions.scoring.methods.named import Named
         from constructions.scoring.table import COLUMNS
 
+        quiet()
         methods = [Named.of(name) for name in method]  # a wrong name is told at once
         problem = problem_of(directory, None if key is None else read_key(key), seed)
         rows = [{"method": one.name} | asdict(one.score(problem)) for one in methods]

@@ -18,7 +18,7 @@ from compiler.artifact.json_files import read_json
 from compiler.artifact.json_files import shown as quoted
 from compiler.artifact.manifest import manifest_content
 from compiler.language.arguments import counted
-from constructions.command.display import console, say, working
+from constructions.command.display import console, quiet, say, working
 from constructions.command.numbers import read_numbers
 from constructions.command.options import LARGEST_SEED, Json, Plot
 from constructions.command.outputs import picture_path
@@ -162,7 +162,6 @@ def _foreign(directory: Path, text: str, block: int | None) -> tuple[nn.Module, 
 
     from compiler.graft.hosts import check_runs
     from compiler.runtime.saved_model import saved_model
-    from constructions.command.grafting import quiet
 
     if not (directory / CONFIG).is_file():
         raise ValueError(f"{directory} holds no config.json, so there is no model in it.")

@@ -204,7 +204,7 @@ def _training(seed: int, files: TableFiles, as_json: bool) -> None:
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):
             from constructions.experiments import training
-        grafting.quiet()
+        display.quiet()
         advance = bars("training", len(training.ROWS) * training.SEEDS * training.SHOWN[-1])
         found = list(training.points(seed, advance))
     points = [asdict(point) for point in found]

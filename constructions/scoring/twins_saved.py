@@ -122,6 +122,11 @@ def check_lanes(twin: Twin, truth: Truth) -> None:
     """CheckpointError unless this is the model of a twin of this circuit, these are the lanes that are drawn for the
     circuit and seed, and what was measured of the twin is what is found again.
     """
+    with of_damage():
+        _check_lanes(twin, truth)
+
+
+def _check_lanes(twin: Twin, truth: Truth) -> None:
     asked, found = config_of(truth).to_dict(), twin.model.config.to_dict()
     for key in sorted(asked.keys() - _NOTES):
         if not same_json(found.get(key), asked[key]):

@@ -109,6 +109,30 @@ def test_a_composed_circuit_says_what_it_is_promised_for(tmp_path):
     assert "promised: for mamba in float16" in said and "note: count" not in said and "note: induction" in said
 
 
+def test_tokens_that_several_circuits_read_are_named(tmp_path):
+    """Where both read a token their scores are added: the answer of neither need lead."""
+    words = [("one", "--regex", "(a|b)*abb"), ("two", "--name", "parity", "--length", 20)]
+    for name, *how in words:
+        assert invoke("automaton", *how, "--samples", 4, "--out", tmp_path / name).exit_code == 0
+    command = ("compose", tmp_path / "one", tmp_path / "two", "--samples", 4, "--out", tmp_path / "both")
+    told = json.loads(invoke(*command, "--json").stdout)
+    letters = {name: set(AutoTokenizer.from_pretrained(tmp_path / name).get_vocab()) for name in ("one", "two")}
+    both = {letter for letter in letters["one"] & letters["two"] if letter[0] != "<"}
+    (shared,) = told["read_by_several"]
+    assert {"a", "b"} <= set(shared["tokens"]) == both
+    said = " ".join(invoke(*command, "--force").stdout.split())
+    assert "there their scores are added, and which letter leads need be none's answer" in said
+    answers = []
+    for name in ("one", "two", "both"):
+        names = AutoTokenizer.from_pretrained(tmp_path / name)
+        ids = names("a b b", return_tensors="pt").input_ids
+        with torch.no_grad():
+            answers.append(
+                names.decode(AutoModelForCausalLM.from_pretrained(tmp_path / name)(ids).logits[0, -1].argmax())
+            )
+    assert answers[0] != answers[1], "so one of them is not the composed model's"
+
+
 def test_edited_weights_are_not_composed(tmp_path, capsys):
     for name, circuit in (("one", counter(length=6)), ("two", induction("ab", length=6))):
         compile(circuit).save(tmp_path / name)

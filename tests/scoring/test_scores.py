@@ -375,8 +375,9 @@ def check_edits(directory: Path) -> None:
     ):
         other = {k: v for k, v in (told | {entry: value}).items() if v is not None}
         file.write_text(json.dumps(other))
-        with pytest.raises(CheckpointError, match=said):
+        with pytest.raises(CheckpointError, match=said) as refused:
             problem_of(directory)
+        assert refused.value.exit_code == 1, "an edited file is a failed verification"
     file.write_text(json.dumps(told))
 
 
