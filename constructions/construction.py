@@ -11,6 +11,7 @@ import numpy as np
 
 from compiler.artifact.free_memory import free_bytes, too_large
 from compiler.artifact.json_files import shown
+from compiler.language.arguments import counted
 from compiler.language.circuit import Circuit
 from compiler.machines import machine_names
 from compiler.targets.target import KERNEL_COLUMNS
@@ -347,6 +348,23 @@ class WithMemory(CircuitFamily):
 
     def groups(self) -> int:
         return self.n_groups
+
+    def statement(self) -> str:
+        """With what it was told of its columns: a theorem has all of them in one state."""
+        said = ", ".join(filter(None, (self.few_columns_said(), self.groups_said())))
+        return f"{after(super().statement())}, {said}" if said else super().statement()
+
+    def few_columns_said(self) -> str:
+        """That a state may have few columns; "" where that is not asked, or told in `otherwise`."""
+        return f"with at most {counted(self.max_d_state, 'column')} in a state" if self.max_d_state else ""
+
+    def groups_said(self) -> str:
+        """In how many groups the columns are; "" for one, or where that is told in `otherwise`."""
+        return f"with columns in {self.n_groups} groups" if self.n_groups > 1 else ""
+
+    def former_statements(self) -> tuple[str, ...]:
+        """Earlier versions told nothing of columns."""
+        return (*super().former_statements(), super().statement())
 
     def bounded(self) -> bool:
         """A theorem has all columns in one state: not a block before for a second digit, and no groups of columns."""

@@ -169,6 +169,10 @@ class Copy(WithMemory, Construction):
         split = self.arch in FORGETS and self.n > most
         return f"with places that a block counts{', kept as two digits' * split}"
 
+    def few_columns_said(self) -> str:
+        """Told in `otherwise`."""
+        return ""
+
     def on_network(self) -> str:
         """Theorem 3.1 writes a string again; nothing in that paper delays, or reads a place that is named."""
         if self.form == "string":

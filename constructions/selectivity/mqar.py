@@ -284,6 +284,12 @@ class MQAR(WithMemory, Construction):
         groups = f"with columns in {self.n_groups} groups" * dealt
         return ", ".join(filter(None, (self._keys(), groups)))
 
+    def few_columns_said(self) -> str:
+        """Told in `otherwise`, as are groups."""
+        return ""
+
+    groups_said = few_columns_said
+
     def _keys(self) -> str:
         """How it tells keys apart, where its theorem does it in another way."""
         if self.guarantee == "random":

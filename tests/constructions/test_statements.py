@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
@@ -20,7 +21,7 @@ from compiler.artifact.manifest import read_manifest
 from compiler.artifact.package import bare_sizes
 from constructions.automata.automaton import table_json
 from constructions.automata.languages import NAMED
-from constructions.construction import CircuitFamily
+from constructions.construction import CircuitFamily, WithMemory
 from constructions.copy_dp.copy import Copy
 from constructions.copy_dp.local_inputs import OwnLocalOnLetters
 from constructions.papers import FREE_LUNCH, SELECTIVITY, TOKEN_SELECTION
@@ -172,6 +173,21 @@ def test_groups_are_said_of_recalls_whose_columns_are_dealt(kappa: int, write: s
     recall = MQAR(kappa=kappa, vocab=4, write=write, arch="mamba2", n_groups=2)  # type: ignore[arg-type]
     most = max(size.d_state for size in bare_sizes(recall.compiled()))
     assert ("in 2 groups" in recall.statement()) == (2 * most == kappa)
+
+
+@pytest.mark.parametrize("family", [f for f in families().values() if issubclass(f, WithMemory)])
+def test_what_a_circuit_is_told_of_its_columns_is_said(family: type[CircuitFamily]) -> None:
+    """Of every family whose options these are; earlier versions told it of none but recall and copying."""
+    made = partial(family, **NEEDED.get(family.name, {}))
+    if family in (MQAR, Copy):  # whose own words are held above
+        plain, groups = made(n_groups=1), made(arch="mamba2", n_groups=2)
+        assert "in 2 groups" in groups.statement() and "groups" not in plain.statement()
+        return
+    few, dealt = made(max_d_state=3), made(arch="mamba2", n_groups=2)
+    plain = made()
+    assert few.statement().endswith(", with at most 3 columns in a state") and "groups" not in few.statement()
+    assert dealt.statement().endswith(", with columns in 2 groups")
+    assert "columns" not in plain.statement() and few.recorded_statement(plain.statement()) == plain.statement()
 
 
 def test_recall_is_built_after_the_theorem_of_its_mixer() -> None:
