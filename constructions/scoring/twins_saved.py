@@ -26,6 +26,7 @@ TWIN = "twin.json"
 FORMAT, VERSION = "trained-twin", 1
 _OF_THE_CIRCUIT = (CIRCUIT, *TOKENIZER_FILES)
 _WHERE_THERE_ARE = (ANSWERS, GRAPH)  # of a task of its own; what its author called its streams, in no older checkpoint
+_KEPT = (*_OF_THE_CIRCUIT, *_WHERE_THERE_ARE)
 _NOTES = {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}  # by transformers
 _SHARE = 0.005  # of answers that another machine's rounding may change
 _NEEDED = {CONFIG, WEIGHTS, *_OF_THE_CIRCUIT}
@@ -106,6 +107,9 @@ def _read(directory: Path) -> tuple[Twin, Manifest]:
         check_plain(directory / name)
         if file_hash(directory / name) != expected:
             raise CheckpointError(f"{directory / name} is damaged: it is not the file that was written.")
+        of_circuit = record.of.files.get(name)
+        if name in _KEPT and (of_circuit is None or of_circuit.sha256 != expected):
+            raise CheckpointError(f"{directory / name} is not that of the circuit whose twin this is.")
     config = read_json(directory / CONFIG)
     asked = {"model_type": "mamba", "hidden_size": WIDTH, "num_hidden_layers": BLOCKS}
     if not isinstance(config, dict) or any(not same_json(config.get(key), value) for key, value in asked.items()):

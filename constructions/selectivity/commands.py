@@ -44,7 +44,7 @@ def haar_command(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Paper A, Theorem 1: the Haar transform on a real Mamba block, and the three bases of each wavelet."""
+    """After paper A, Theorem 1: the Haar transform on a real Mamba block, and the three bases of each wavelet."""
     if plot:
         picture_path(plot, "--plot")
         check_apart({"--out": out, "--plot": plot})
@@ -132,7 +132,7 @@ def keep_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Paper A, Corollary 2 with the position as an input: KEEP n-th in one block.
+    """After paper A, Corollary 2, with the position as an input: KEEP n-th in one block.
 
     token is one-hot or all 0; answers are right from position n on, where the positions are 1, 2, 3, … with a token at
     each.

@@ -381,6 +381,20 @@ def check_edits(directory: Path) -> None:
     file.write_text(json.dumps(told))
 
 
+@pytest.mark.parametrize("name", ["circuit.json", "tokenizer.json", "causal_graph.json"])
+def test_a_file_of_another_circuit_beside_a_twin_is_found(name, place, tmp_path):
+    """Also where twin.json has its hash."""
+    write_twin(trained(Truth(compile(circuit("last-name"), "mamba")), seed=0, steps=2), place / "plain", tmp_path / "t")
+    compile(circuit("at-least-3"), "mamba").save(tmp_path / "other")
+    shutil.copyfile(tmp_path / "other" / name, tmp_path / "t" / name)
+    told = json.loads((tmp_path / "t" / "twin.json").read_text())
+    told["files"][name] = file_hash(tmp_path / "t" / name)
+    (tmp_path / "t" / "twin.json").write_text(json.dumps(told))
+    with pytest.raises(CheckpointError, match=f"{name} is not that of the circuit whose twin this is") as refused:
+        problem_of(tmp_path / "t")
+    assert refused.value.exit_code == 1
+
+
 def test_a_twin_is_written_and_read_and_its_lanes_are_exchanged(place, tmp_path):
     truth = Truth(compile(circuit("last-name"), "mamba"))
     twin = trained(truth, seed=0, steps=2)
@@ -451,7 +465,7 @@ FORGED = {
     "another class": ("config.json", lambda c: c | {"model_type": "evil"}, "config.json is not that of a twin"),
     "another activation": ("config.json", lambda c: c | {"hidden_act": "relu"}, "hidden_act is 'relu', and a twin has"),
     "no weights": ("model.safetensors", None, "cannot be read as a model"),
-    "another name": ("causal_graph.json", renamed_nodes, "its lanes are not those"),
+    "another name": ("causal_graph.json", renamed_nodes, "is not that of the circuit whose twin this is"),
     "not measured": ("twin.json", lambda t: t | {"measured": None}, "measured is null"),
     "a better one": (
         "twin.json",
