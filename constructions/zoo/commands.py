@@ -175,8 +175,8 @@ def _print_end(count: int, found: dict[str, Any]) -> None:
     """The sums of a run."""
     proved = found["proved"]
     console.print(
-        f"{counted(count, 'circuit')}, {found['kept']} the same in every file as what stood there; every score exact "
-        f"in {found['exact']}"
+        f"{counted(count, 'circuit')}, {found['kept']} the same as what stood there, the card aside; every score "
+        f"exact in {found['exact']}"
     )
     console.print(
         f"weights and answers proved of {proved['answers']}, weights alone of {proved['scores']}, "

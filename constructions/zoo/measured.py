@@ -48,7 +48,7 @@ def told(names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def total(rows: Sequence[Row], kept: int = 0) -> dict[str, Any]:
-    """The sums of these rows. kept: how many of them stood there already, the same in every file."""
+    """The sums of these rows. kept: how many of them stood there already, the card aside."""
     return {
         "exact": sum(row.exact for row in rows),
         "proved": {kind: sum(row.proof == kind for row in rows) for kind in SAYS},
