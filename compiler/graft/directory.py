@@ -21,7 +21,7 @@ from compiler.graft.card import graft_card
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
 from compiler.graft.hosts import tokenizer_of
-from compiler.graft.tokenizer import has_tokenizer
+from compiler.graft.tokenizer import has_tokenizer, save_tokenizer
 from compiler.language.arguments import instance, path, truth
 
 GRAFT = "graft.json"
@@ -58,7 +58,7 @@ def save(
     def write(place: Path) -> None:
         grafted.model.save_pretrained(place)
         if tokenizer is not None:
-            tokenizer.save_pretrained(place)
+            save_tokenizer(tokenizer, place)
         write_text(place / CARD, graft_card(report))
 
     _exchange(target, overwrite, write, report)
@@ -72,7 +72,7 @@ def save_branch(
     def write(place: Path) -> None:
         model.save_pretrained(place)
         if has_tokenizer(host):
-            tokenizer_of(host).save_pretrained(place)
+            save_tokenizer(tokenizer_of(host), place)
 
     _exchange(Path(directory), overwrite, write, report)
 

@@ -57,6 +57,12 @@ def tokenizer_with_letters(host: Path, grafted: Grafted) -> Any | None:
     return tokenizer
 
 
+def save_tokenizer(tokenizer: Any, place: Path) -> None:
+    """Its files, in no folder of their own: several chat templates go into tokenizer_config.json."""
+    several = isinstance(getattr(tokenizer, "chat_template", None), dict)
+    tokenizer.save_pretrained(place, **({"save_jinja_files": False} if several else {}))
+
+
 def _check_ids(known: Mapping[str, int], first: int) -> None:
     """known: the host's tokens and their ids; first: the first id that is free for a letter."""
     if len(known) > first or max(known.values(), default=-1) >= first:

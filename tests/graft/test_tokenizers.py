@@ -75,6 +75,23 @@ def test_a_name_that_is_not_read_as_its_id_is_refused(tmp_path, monkeypatch):
         tokenizer_with_letters(place, _grafted(["a", "A"]))
 
 
+@pytest.mark.parametrize(
+    "template", ["{{ messages }}", {"default": "{{ messages }}", "tool_use": "{{ tools }}"}], ids=["one", "two"]
+)
+def test_a_host_with_chat_templates_keeps_them(tmp_path, template):
+    """transformers saves several ones in a folder."""
+    place = tmp_path / "host"
+    host().save_pretrained(place)
+    tokenizer = AutoTokenizer.from_pretrained(_host(tmp_path / "words", WORDS))
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(place)
+    command = ["graft", str(place), "induction-heads", "--out", str(tmp_path / "out"), "--samples", "4"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.stderr
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").chat_template == template
+    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+
+
 def test_a_host_with_free_ids_is_grafted_without_its_tokenizer(tmp_path):
     place = tmp_path / "host"
     host().save_pretrained(place)
