@@ -18,7 +18,7 @@ from compiler.graft.errors import GraftError
 from compiler.graft.faint import LOUDEST
 from compiler.graft.hosts import DTYPES, read_host
 from compiler.graft.planned import Plan
-from compiler.graft.special import check_free, check_special
+from compiler.graft.special import check_free, check_special, other_words
 from compiler.graft.union import union
 from compiler.graft.widths import Widths
 from compiler.language.arguments import close_to, integer, shown
@@ -105,7 +105,7 @@ def graft(
     planned.family.complete(wide, model)
     wide.generation_config = _generation(model.generation_config, circuit.end, ids, mapped)
     wide.eval()
-    warnings = [*_warnings(planned, wide), *_endless(wide.generation_config, circuit.end, mapped)]
+    warnings = [*_warnings(planned, wide), *_of_generate(wide.generation_config, circuit.end, mapped)]
     report = _report(planned, model, ids, circuit, mapped) | {"warnings": warnings}
     report["host_promise"] = proved(planned, model, tensors)
     return Grafted(wide, ids, planned.compiled, report)
@@ -130,6 +130,11 @@ def _generation(host: Any, end: str | None, ids: Mapping[str, int], mapped: Mapp
         known = settings.eos_token_id
         settings.eos_token_id = [*(known if isinstance(known, list) else [known] * (known is not None)), ids[end]]
     return settings
+
+
+def _of_generate(settings: Any, end: str | None, mapped: Mapping[str, int]) -> list[str]:
+    """What of the answers generate() does not do, by the settings of the result."""
+    return [*_endless(settings, end, mapped), *other_words(settings)]
 
 
 def _endless(settings: Any, end: str | None, mapped: Mapping[str, int]) -> list[str]:

@@ -16,6 +16,27 @@ _SPECIAL = (
 
 _OF_TOKENS = ("_token_id", "suppress_tokens", "_words_ids")  # how names of settings end that hold ids
 
+_NEUTRAL: dict[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    "repetition_penalty": 1,
+    "no_repeat_ngram_size": 0,
+    "min_length": 0,
+    "min_new_tokens": 0,
+    "guidance_scale": 1,
+    "suppress_tokens": [],
+    "begin_suppress_tokens": [],
+    "bad_words_ids": [],
+    "force_words_ids": [],
+    "sequence_bias": {},
+    "forced_bos_token_id": None,
+    "forced_eos_token_id": None,
+    "exponential_decay_length_penalty": None,
+    "penalty_alpha": None,
+    "watermarking_config": None,
+}
+"""Settings of generate() by which it may write another token than the one that scores highest, as they do not."""
+
 
 def check_special(host: Any, circuit: Circuit, tokens: Mapping[str, int | Sequence[int]]) -> None:
     """GraftError where a letter is led to a token that ends or pads the host's text; only the circuit's end may be its
@@ -48,6 +69,16 @@ def check_free(host: Any, first: int) -> None:
                     f"the host's {name} is {beyond}, but its embedding has {first} rows, and a letter of the circuit "
                     "may get that id; take it out of the host's settings."
                 )
+
+
+def other_words(settings: Any) -> list[str]:
+    """That generate() may write something else than the answers, where the host's settings ask for it."""
+    held = {name: getattr(settings, name, None) for name in _NEUTRAL}
+    changing = [name for name, value in held.items() if value is not None and value != _NEUTRAL[name]]
+    if not changing:
+        return []
+    told = f"the host's settings of generate() have {', '.join(changing)}, by which it may write another token than "
+    return [f"{told}the one that scores highest, and so another than the circuit's answer"]
 
 
 def _numbers(held: Any) -> Iterator[int]:

@@ -55,3 +55,21 @@ def test_ids_of_the_host_are_its_own(held):
     model = host()
     model.generation_config.eos_token_id = held
     assert set(graft(model, induction("abc")).ids.values()) == {VOCAB, VOCAB + 1, VOCAB + 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({}, None),
+        ({"num_beams": 1, "repetition_penalty": 1.0, "do_sample": False, "temperature": 0.7}, None),
+        ({"suppress_tokens": [7]}, "suppress_tokens"),
+        ({"no_repeat_ngram_size": 1}, "no_repeat_ngram_size"),
+        ({"do_sample": True, "num_beams": 2}, "do_sample, num_beams"),
+    ],
+)
+def test_settings_by_which_other_tokens_are_written_are_told(settings, named):
+    model = host()
+    for name, value in settings.items():
+        setattr(model.generation_config, name, value)
+    told = [w for w in graft(model, induction("abc")).report["warnings"] if "settings of generate()" in w]
+    assert [f"have {named}, by which" in w for w in told] == [True] * (named is not None)
