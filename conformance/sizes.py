@@ -43,9 +43,10 @@ def by_operation(ran: Sequence[Ran], said: Callable[[Sequence[Ran]], str]) -> It
 def asked_sizes(ran: Sequence[Ran], forms: Sequence[Kernel] = ()) -> Iterator[str]:
     """Of the cases that a kernel ran, a sentence for each operation: beyond these nothing is known of it.
 
-    forms: those of initial states in which it was asked.
+    forms: those of initial states in which it was asked. A step is called once for each position.
     """
-    parts = lambda of_op: [*_ends(of_op), *_numbers(of_op), *_dense(of_op), *_dtypes(of_op), *_states(forms)]
+    length = "calls one after the other" if any(form.is_step for form in forms) else "positions"
+    parts = lambda of_op: [*_ends(of_op, length), *_numbers(of_op), *_dense(of_op), *_dtypes(of_op), *_states(forms)]
     return by_operation(ran, lambda of_op: "; ".join(parts(of_op)))
 
 
@@ -79,14 +80,16 @@ def options_met(ran: Ran) -> frozenset[str]:
     return frozenset(met | ({"a weight of each channel"} if several else set()))
 
 
-def _ends(ran: Sequence[Ran]) -> Iterator[str]:
-    """Of each size: "1,025 positions with up to 6 channels, 260 with up to 64 (without z)"."""
+def _ends(ran: Sequence[Ran], length: str) -> Iterator[str]:
+    """Of each size: "channels: positions up to 1,025 with up to 6, 260 with up to 64 (without z)"; length: what is told
+    in the place of positions.
+    """
     met = [(each.case, options_met(each)) for each in ran]
     for what, name in _TOLD.get(ran[0].case.op, {}).items():
         found = [(counted(case, name), positions_of(case), some) for case, some in met]
         steps = frontier({(size, positions) for size, positions, _ in found})
         said = (f"{most:,} with up to {size:,}{_without(found, (size, most))}" for size, most in steps)
-        yield f"{what}: positions up to {', '.join(said)}"
+        yield f"{what}: {length} up to {', '.join(said)}"
 
 
 def frontier(pairs: set[tuple[int, int]]) -> list[tuple[int, int]]:

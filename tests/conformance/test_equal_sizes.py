@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 from torch import Tensor
 
+from conformance import values
 from conformance.cases import OPERATIONS
 from conformance.cases.crossed import STEPS, crossed_cases, equal_rows, factors_of
 from conformance.cases.equal import EQUAL
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import faulty
-from conformance.features import apart
+from conformance.features import apart, sizes
 from conformance.judge import judged, trial
 from conformance.kernel import Kernel
 from conformance.loader import Case
@@ -56,6 +59,33 @@ def test_any_two_axes_are_equal_in_some_case(op: str) -> None:
     pairs = combinations(found[0], 2)
     lacking = {pair for pair in pairs if not any(each[pair[0]] == each[pair[1]] > 1 for each in found)}
     assert lacking <= NEVER and (op == "delta_rule" or len(lacking) < 3), lacking
+
+
+UNEQUAL = {"delta_rule": {("rows", "a chunk"), ("a chunk", "heads of k"), ("positions", "chunks")}}
+"""Of an operation the pairs that are as many in none of its exact cases: the page names them."""
+
+
+def counts(case: Case) -> dict[str, int]:
+    """How many of each thing that the page lists a case has."""
+    found = sizes(case)
+    if case.op == "delta_rule":
+        found["heads of k"] = case.inputs["k"].shape[2]
+    if "chunk_size" in case.options:
+        found["a chunk"] = case.options["chunk_size"]
+        found["chunks"] = math.ceil(found["positions"] / found["a chunk"])
+    return found
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_which_two_are_as_many_in_no_case_is_told(op: str) -> None:
+    found = [counts(case) for case in values._all(op) if not case.tolerance]
+    equal = lambda one, other: any(1 < each.get(one, 0) == each.get(other, 0) for each in found)
+    names = sorted({name for each in found for name in each})
+    pairs = {frozenset(pair) for pair in combinations(names, 2) if not equal(*pair)}
+    assert pairs == {frozenset(pair) for pair in UNEQUAL.get(op, ())}
+    page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8")
+    never = "no case has as many rows or heads of k as a chunk positions, nor as many chunks as positions"
+    assert f"(of the delta rule {never})." in " ".join(page.split())
 
 
 @pytest.mark.parametrize("op", OPERATIONS)

@@ -169,6 +169,24 @@ def test_several_operations_are_told_by_name() -> None:
     assert [line.partition(":")[0] for line in told] == ["conv", "norm"]
 
 
+def test_a_step_is_told_how_often_it_was_called_in_a_row() -> None:
+    """Each call of it has one position: of how many a call has, nothing is said."""
+    right, calls = ours("step"), list[None]()
+
+    def call(**given: Any) -> Any:
+        calls.append(None)
+        return right.call(**given)
+
+    tested = replace(right, call=call)
+    ran, most = [], 0
+    for case in [*cases("selective_scan")][:12]:
+        calls.clear()
+        ran.append(run(tested, case))
+        most = max(most, len(calls))
+    (told,) = asked_sizes([one for one in ran if one.finding.status == "passed"], [tested])
+    assert f"channels: calls one after the other up to {most:,} with up to" in told and "positions" not in told
+
+
 def test_a_kernel_is_told_the_sizes_of_the_cases_that_it_ran() -> None:
     """This one takes no more than sixteen channels."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, T
 from conformance.asked import never_asked
 from conformance.cases import cases
 from conformance.cases.crossed import firsts, options_of, varied
-from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases
+from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases, ways_in_rows
+from conformance.cases.told import WAYS as TOLD
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
@@ -256,6 +258,19 @@ def test_a_kernel_of_few_sizes_is_told_at_one_that_it_takes() -> None:
     found = [each for each in trial(replace(ours("conv"), call=call)) if each.finding.status == "passed"]
     whole = [each.case for each in found if "one for a row" in each.case.name]
     assert whole and ("start", "documents") in {option for case in whole for option in options_of(case)}
+
+
+@pytest.mark.parametrize("op", TOLD)
+def test_what_meets_where_a_kernel_takes_few_sizes_is_as_the_page_has_it(op: str) -> None:
+    """Each way with each option, and any two ways with what documents begin with: no way with any two options."""
+    page = " ".join((Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8").split())
+    said = "each way meets each option that it takes, and any two of the ways meet with each thing that documents may"
+    assert said in page and "Beside one way no two options must meet there" in page
+    kinds = [{name: name in TOLD[op] for name, _ in some} for some in ways_in_rows(op, frozenset())]
+    assert {len(kind) for kind in kinds} == {2, 3} if len(TOLD[op]) > 1 else {2}
+    for kind in kinds:
+        assert any(kind.values())
+        assert len(kind) == 2 or all(is_way or name == "start" for name, is_way in kind.items())
 
 
 def several(given: Given) -> bool:
