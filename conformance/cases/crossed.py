@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from conformance.cases import delta
+from conformance.cases.beginnings import at_every_border
 from conformance.cases.covering import Allowed, covering
 from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
@@ -85,7 +86,7 @@ def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tu
         (layer_factors_of(op, lengths), LAYER_STRENGTH),
     )
     rows = [row for factors, strength in crossed for row in rows_without(factors, without, strength)]
-    return [render(op, row) for row in (*finer(op, rows), *equal_rows(op, without, lengths))]
+    return [render(op, row) for row in (*at_every_border(finer(op, rows)), *equal_rows(op, without, lengths))]
 
 
 def render(op: str, row: Mapping[str, Any]) -> Case:

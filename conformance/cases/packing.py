@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 WIDE_LENGTHS = (1, 4, 19, 33)  # positions, where sizes are beyond a tile
-_CHUNKS = (64, 128, 192, 256, 512, 1024)  # where documents end too, of a kernel whose chunks are its own
+CHUNKS = (64, 128, 192, 256, 512, 1024)  # where documents end too, of a kernel whose chunks are its own
+BESIDE = (-1, 0, 1)  # how far behind such a border they begin
 _INSIDE = (2, 7, 21, 90, 110, 200, 300, 900)  # of documents: 16, 64, 128, 256 and 1,024 are inside of one
 _SHORT = {True: (22, 62), False: (8, 64)}  # where dozens of documents stand, by whether a row is as long
 _WHOLE = 8  # of no chunk of so many positions they end where it meets the next
@@ -33,7 +34,7 @@ def documents_of(row: Mapping[str, Any]) -> list[list[int]]:
     if "chunk" in row:
         chunks = [64, row["chunk"], 2 * row["chunk"]]
     else:
-        chunks = [*_CHUNKS] if row["length"] > max(WIDE_LENGTHS) else [16, 32]
+        chunks = [*CHUNKS] if row["length"] > max(WIDE_LENGTHS) else [16, 32]
 
     def ends(i: int) -> list[int]:
         inside = (1 + i, 5 + 3 * i, 200 + i)
