@@ -2,7 +2,7 @@
 
 Each mistake is a change of a case's operands. The plain operations are run on the changed operands. A mistake, or
 several together, are named only where every entry of every wrong case is then what the kernel returned, and every
-right case is still right.
+right case is still right. One that is made under a condition gives all wrong cases alone: it is told apart from these.
 """
 
 from __future__ import annotations
@@ -41,17 +41,40 @@ class Seen:
 
 def likely(wrong: Sequence[Seen], right: Sequence[Case]) -> str:
     """The mistakes with which the plain operations give all that was seen, in a few words; "" where none are known."""
+    return causes(wrong, right)[0]
+
+
+def causes(wrong: Sequence[Seen], right: Sequence[Case]) -> tuple[str, str]:
+    """The same; and, where that is "", the one mistake that gives all wrong results, but does not leave all right ones
+    right, as where it is made under a condition. "" where there is none, or more than one.
+    """
     if not wrong or any(each.results is None for each in wrong):
-        return ""
+        return "", ""
     by_size = sorted(wrong, key=lambda each: each.case.expected["y"].numel())
     known = _MISTAKES | dict(_lost_where(by_size))
     few = by_size[:_TRIED]
     explaining = {name: [each for each in few if _explains(each, [known[name]])] for name in known}
+    giving: dict[str, None] = {}
     for name, explained in explaining.items():
-        if len(explained) == len(few) and _explains_all(by_size[_TRIED:], right, [known[name]]):
-            return _once(name, by_size, right) or name
+        if len(explained) == len(few) and _explains_all(by_size[_TRIED:], (), [known[name]]):
+            if _explains_all((), right, [known[name]]):
+                return _once(name, by_size, right) or name, ""
+            giving[_once(name, by_size, ()) or name] = None
+    together = _together(by_size, right, known, explaining)
+    return together, "" if together or len(giving) != 1 else next(iter(giving))
+
+
+def _together(
+    by_size: Sequence[Seen],
+    right: Sequence[Case],
+    known: Mapping[str, Change],
+    explaining: Mapping[str, Sequence[Seen]],
+) -> str:
+    """Several mistakes that together give all that was seen; explaining: the smallest cases that each explains."""
     # Of each case the first that explains it alone; a case in which several meet is explained by none.
-    firsts = {next((name for name, explained in explaining.items() if each in explained), None) for each in few}
+    firsts = {
+        next((name for name, explained in explaining.items() if each in explained), None) for each in by_size[:_TRIED]
+    }
     chosen = [name for name in known if name in firsts]
     all_explain = lambda names: _explains_all(by_size, right, [known[name] for name in names])
     if len(chosen) < 2 or not all_explain(chosen):

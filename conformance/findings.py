@@ -70,12 +70,14 @@ class Ran:
 class Why:
     """What is known of why cases are wrong.
 
-    likely: the known mistakes that give all that was seen, of right cases too; else "". apart: each says what all
-    wrong cases have and no right one has; first: where there is no such thing, what the first of them has and no right
-    one; none_right: whether there is no right one.
+    likely: the known mistakes that give all that was seen, of right cases too; else "". somewhere: where that is "",
+    the one known mistake that gives all wrong results, and does not leave all right ones right; else "". apart: each
+    says what all wrong cases have and no right one has; first: where there is no such thing, what the first of them has
+    and no right one; none_right: whether there is no right one.
     """
 
     likely: str = ""
+    somewhere: str = ""
     apart: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     none_right: bool = False

@@ -21,7 +21,7 @@ from conformance.cases.each_state import of_each_document
 from conformance.cases.fitted import plain, usual
 from conformance.cases.forms import forms_of
 from conformance.cases.states import AFTER_A_STATE
-from conformance.causes import Seen, likely
+from conformance.causes import Seen, causes
 from conformance.entries import described
 from conformance.features import apart, first_use
 from conformance.findings import Finding, Ran, Status, Why
@@ -230,12 +230,12 @@ def why(found: Sequence[Ran]) -> Why:
     if not wrong:
         return Why()
     seen = [Seen(each.case, each.results, each.finding.position) for each in wrong]
-    cause = likely(seen, [each.case for each in right])
+    cause, somewhere = causes(seen, [each.case for each in right])
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
     both = tuple(apart(wrong_cases, right_cases))
     began_right = next(each.finding.status for each in found if each.finding.status in _RAN) == "passed"
     first = tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ()
-    return Why(cause, both, first, none_right=not right)
+    return Why(cause, somewhere, both, first, none_right=not right)
 
 
 def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:

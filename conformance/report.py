@@ -94,6 +94,7 @@ class Tested:
         known: dict[str, Any] = {
             "failed_to_run": failed,
             "likely": self.why.likely,
+            "likely_somewhere": self.why.somewhere,
             "apart": list(self.why.apart),
             "first": list(self.why.first),
             "never_asked": list(self.never),

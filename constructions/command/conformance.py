@@ -356,11 +356,17 @@ def _wrong(tested: Tested, explained: bool) -> Iterator[str]:
 
 
 def _why(why: Why, first: Finding) -> Iterator[str]:
-    """The likely cause where one explains all that was seen; else what sets the wrong cases apart."""
+    """The likely cause where one explains all that was seen; else the one that explains what is wrong, if any, and what
+    sets the wrong cases apart.
+    """
     if why.likely:
         yield f"likely: {why.likely}, which gives all wrong results, and leaves all right ones right"
         return
-    yield "no known mistake gives all wrong results"
+    if why.somewhere:  # where else than in right cases is known, or not
+        name = f"likely: {why.somewhere}, under a condition:" if why.apart else f"{why.somewhere}:"
+        yield f"{name} this gives all wrong results, and does not leave all right ones right"
+    else:
+        yield "no known mistake gives all wrong results and leaves all right ones right"
     if why.apart:
         yield f"all wrong cases have, and no right one has: {'; or '.join(why.apart)}"
     elif why.first:
