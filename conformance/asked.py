@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -218,28 +218,46 @@ def tried_with_options(
     kernel: Kernel, op: str, factors: Mapping[str, Sequence[Any]], runs: Runs
 ) -> tuple[Size | None, dict[str, Any]]:
     """The first usual size at which a kernel runs with some options, and these; where it runs with none nowhere."""
-    first, more = usual(op, kernel.is_step), islice(usual(op, kernel.is_step), _FIRST_SIZES)
-    for size, some in chain(((size, _with_some) for size in first), ((size, _with_another) for size in more)):
-        for levels in some(factors):
-            if runs(ordinary_of(op, size, levels)[0]):
-                return size, {name: option_of(name, value)[1] for name, value in levels.items()}
+    for size, levels in usual_with_options(kernel, op, factors):
+        if runs(ordinary_of(op, size, levels)[0]):
+            return size, {name: option_of(name, value)[1] for name, value in levels.items()}
     return None, {}
+
+
+def usual_with_options(
+    kernel: Kernel, op: str, factors: Mapping[str, Sequence[Any]], most: int | None = None
+) -> Iterator[tuple[Size, dict[str, Any]]]:
+    """Usual sizes with one option or all, then the first of them with what few kernels demand; most: of how many."""
+    first, more = (islice(usual(op, kernel.is_step), count) for count in (most, most or _FIRST_SIZES))
+    yield from ((size, levels) for size in first for levels in _with_some(factors))
+    yield from ((size, levels) for size in more for levels in _with_another(factors))
+
+
+def with_options(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """What one kernel or another demands: an option, or all of them, or what few demand; in every dtype."""
+    return chain(_with_some(factors), _with_another(factors))
 
 
 def _with_some(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     """One option, then all of them, but one row and one beginning; in every dtype."""
     several = {name: values[-1] for name, values in factors.items() if len(values) > 1 and name not in _NO_ARGUMENTS}
     together = {name: value for name, value in several.items() if name != "start"}
-    for levels in (*({name: value} for name, value in several.items()), together):
-        yield from ({**levels, "dtype": dtype} for dtype in factors["dtype"])
+    yield from _in_every_dtype(factors, [*({name: value} for name, value in several.items()), together])
 
 
 def _with_another(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Several rows, views, another number of taps, or an initial state; in every dtype."""
-    tried = [(name, v) for name in ("batch", "views", "taps") for v in factors.get(name, ())[1:]]
-    tried += [("start", "state")] if "state" in factors.get("start", ()) else []
-    for name, value in tried:
-        yield from ({name: value, "dtype": dtype} for dtype in factors["dtype"])
+    """Several rows, views, another number of taps, an initial state, or another value of an option; in every dtype."""
+    others = ((name, v) for name in ("batch", "views", "taps") for v in factors.get(name, ())[1:])
+    middle = ((name, v) for name, values in factors.items() if name not in _NO_ARGUMENTS for v in values[1:-1])
+    yield from _in_every_dtype(factors, ({name: value} for name, value in chain(others, middle)))
+
+
+def _in_every_dtype(
+    factors: Mapping[str, Sequence[Any]], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Beside the one value of each factor that has no other: the side of a norm on which a gate is, say."""
+    fixed = {name: values[0] for name, values in factors.items() if len(values) == 1}
+    yield from ({**fixed, **row, "dtype": dtype} for row in rows for dtype in factors["dtype"])
 
 
 def with_documents(op: str, size: Size, dtype: str = "float32") -> Case:

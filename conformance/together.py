@@ -14,8 +14,8 @@ from typing import Any
 from conformance.arguments import STATE_OUT
 from conformance.asked import as_words, fitting, takes, told_apart, tried_with_options
 from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
-from conformance.cases.fitted import UNIT, Size, exact_of, fitted_cases, ordinary_of, size_of
-from conformance.cases.told import as_told, asked_for
+from conformance.cases.fitted import Size, exact_of, fitted_cases, ordinary_of, size_of
+from conformance.cases.told import as_told, placed
 from conformance.findings import Ran
 from conformance.kernel import Kernel
 from conformance.loader import Case
@@ -325,13 +325,7 @@ class _Meeting:
         """Whether a row is run: with ordinary numbers, and then with exact ones. Pieces and documents end anywhere, or
         at multiples of 16, or where another sequence of this length begins.
         """
-        sizes, length, chunk = self.size
-        apart = row.get("start") == "pieces" or "documents" in row.get("start", "")
-        places = ((length, 1), (length, UNIT), (2 * length, length)) if apart else ((length, 1),)
-        for positions, unit in places:
-            place = (sizes, positions, chunk)
-            levels = {name: _row_value(self.op, name, value) for name, value in row.items()} | {"unit": unit}
-            levels |= asked_for(self.op, levels)
+        for place, levels in placed(self.op, self.size, as_row(self.op, row)):
             first, *more = ordinary_of(self.op, place, levels)
             if (yield from self._case(as_told(first, levels))):
                 for case in (*more, *exact_of(self.op, place, levels)):
@@ -359,6 +353,7 @@ def _values(op: str, name: str) -> list[Any]:
     return [option_of(name, value)[1] for value in factors_of(op)[name]]
 
 
-def _row_value(op: str, name: str, value: Any) -> Any:
-    """How rows call an option."""
-    return next(each for each in factors_of(op)[name] if option_of(name, each)[1] == value)
+def as_row(op: str, levels: Levels) -> dict[str, Any]:
+    """Options as rows call them."""
+    of_rows = factors_of(op)
+    return {n: next(each for each in of_rows[n] if option_of(n, each)[1] == value) for n, value in levels.items()}

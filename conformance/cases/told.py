@@ -164,6 +164,16 @@ def asked_for(op: str, row: Mapping[str, Any]) -> dict[str, str]:
     return {"asked": "no states"} if packed and not row.get("last state", True) else {}
 
 
+def placed(op: str, size: Size, row: Mapping[str, Any]) -> Iterator[tuple[Size, dict[str, Any]]]:
+    """A row at a size, in all of its places: pieces and documents end anywhere, or at multiples of 16, or where another
+    sequence of this length begins.
+    """
+    sizes, length, chunk = size
+    apart = row.get("start") == "pieces" or "documents" in row.get("start", "")
+    for positions, unit in ((length, 1), (length, UNIT), (2 * length, length)) if apart else ((length, 1),):
+        yield (sizes, positions, chunk), {**row, "unit": unit} | asked_for(op, row)
+
+
 def as_told(case: Case, row: Mapping[str, Any]) -> Case:
     """The case of a row, without the states that nobody asks for."""
     left_out = {"no states": {*case.states}, "no states of documents": {"document_states"}}.get(
