@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Lacks
-from conformance.asked import Runs, fitting, with_documents
+from conformance.asked import Runs, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.borders import CHUNKS_OF
@@ -22,6 +22,7 @@ from conformance.cases.fitted import plain, usual
 from conformance.cases.forms import forms_of
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, causes
+from conformance.demands import asked_beside, demand_anywhere, demand_of
 from conformance.entries import described
 from conformance.features import apart, first_use
 from conformance.findings import Finding, Ran, Status, Why
@@ -56,9 +57,8 @@ def trial_of_settled(kernel: Kernel, full: bool = False) -> Iterator[Ran]:
             yield ran
     for op in kernel.operations():
         of_op = [each for each in found if each.case.op == op]
-        lacking = untaken(op, of_op) | chunks_refused(kernel, op, of_op)
-        lacking |= refused_forms(of_op) | ({("start", "pieces")} if kernel.is_step else set()) | untold(kernel)
         lengths = STEPS if kernel.is_step else LENGTHS
+        lacking = left_out(kernel, op, of_op, lengths)
         for crossing in CROSSINGS:
             for case in crossing(op, lacking, lengths):
                 for ran in _run(kernel, case, bool(both)):
@@ -79,18 +79,24 @@ def never_in_each_way(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
     return never_told(kernel, op, of_op, untaken(op, of_op) | untold(kernel))
 
 
+def left_out(
+    kernel: Kernel, op: str, found: Sequence[Ran], lengths: Sequence[int] = LENGTHS
+) -> frozenset[tuple[str, Any]]:
+    """What is not crossed, for a kernel does not take it: it was asked for that beside what the kernel demands."""
+    left = untaken(op, found) | refused_forms(found)
+    demand = demand_of(kernel, op, found, _runs(kernel), lengths) if left else None
+    seen = [*found, *(asked_beside(kernel, demand, left, lambda case: run(kernel, case)) if demand else ())]
+    lacking = untaken(op, seen) | refused_forms(seen) | chunks_refused(kernel, op, found) | untold(kernel)
+    return lacking | ({("start", "pieces")} if kernel.is_step else set())
+
+
 def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
     """The sizes of a chunk that a kernel says it does not take: the rest is crossed at those that it takes."""
-    ran = [each.case for each in found if each.finding.status in _RAN and "chunk_size" in each.case.options]
-    if "chunk_size" not in kernel.accepts or not ran or not (size := fitting(kernel, op, ran, _runs(kernel))):
+    if "chunk_size" not in kernel.accepts or not (demand := demand_anywhere(kernel, op, found, _runs(kernel))):
         return frozenset()
-    unseen = {*CHUNKS_OF.get(op, ())} - {case.options["chunk_size"] for case in ran}
-    tried = {chunk: [plain(op, (size[0], length, chunk)) for length in (size[1], 2 * chunk)] for chunk in unseen}
-    return frozenset(
-        ("chunk", chunk)
-        for chunk, asked in tried.items()
-        if all(judged(kernel, case).status == "skipped" for case in asked)
-    )
+    ran = {each.case.options.get("chunk_size") for each in found if each.finding.status in _RAN}
+    skips = lambda chunk: all(judged(kernel, case).status == "skipped" for case in demand.chunks(chunk))
+    return frozenset(("chunk", chunk) for chunk in CHUNKS_OF.get(op, ()) if chunk not in ran and skips(chunk))
 
 
 _RAN = ("passed", "failed")
@@ -154,9 +160,13 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _after_a_state(kernel: Kernel) -> Iterator[Case]:
-    """Documents after a state: the small case, then in every dtype at the first usual size at which it runs."""
+    """Documents after a state: the small case, then beside what the kernel demands at a size of the crossing, or in
+    every dtype at the first usual size at which it runs.
+    """
     yield next(case for case in cases(kernel.op) if case.name == AFTER_A_STATE)
-    if size := size_tried(kernel, kernel.op, _runs(kernel)):
+    if demand := demand_of(kernel, kernel.op, (), _runs(kernel)):
+        yield from demand.cases({"start": "state and documents", "last state": True})
+    elif size := size_tried(kernel, kernel.op, _runs(kernel)):
         yield from (with_documents(kernel.op, size, dtype) for dtype in DTYPES)
 
 
