@@ -10,16 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import product
 from typing import Any
 
 from conformance.arguments import ABSENT, names_of
+from conformance.asked import usual_with_options
 from conformance.cases import cases
-from conformance.cases.fitted import plain, usual
+from conformance.cases.crossed import DTYPES
+from conformance.cases.fitted import ordinary_of, plain, usual
+from conformance.demands import small_cases
 from conformance.kernel import Kernel, with_absent
 from conformance.loader import Case
+from conformance.together import taken
 
-_BASIC = 12  # cases, the smallest ones; then one of each usual size
+_WITH_OPTIONS = 8  # usual sizes at which options are tried
 _NONSENSE = "no_argument_of_any_kernel"
 _UNEXPECTED = re.compile(r"(?:unexpected keyword|multiple values for(?: keyword)?) argument '(\w+)'")
 
@@ -50,10 +54,14 @@ def _runs_without(kernel: Kernel, names: frozenset[str], case: Case, name: str) 
 
 
 def _candidates(kernel: Kernel) -> Iterator[Case]:
+    """Basic cases, then what else a kernel may run: other dtypes, other sizes, and what it may demand."""
     for op in kernel.operations():
-        yield from islice(cases(op), _BASIC)
-        for size in usual(op, kernel.is_step):
-            yield plain(op, size)
+        yield from cases(op)
+        whole = replace(kernel, accepts=kernel.accepts | names_of(op), keywords="none")
+        yield from small_cases(whole, op)
+        yield from (plain(op, size, dtype=dtype) for size, dtype in product(usual(op, kernel.is_step), DTYPES))
+        for size, levels in usual_with_options(kernel, op, taken(whole, op), _WITH_OPTIONS):
+            yield ordinary_of(op, size, levels)[0]
 
 
 def _taken(kernel: Kernel, case: Case) -> frozenset[str] | None:
