@@ -158,8 +158,12 @@ class Automaton(Construction):
         return output_of(cascade, levels_of(cascade, letter, count), letter, count, entries)
 
     def check_names(self) -> None:
-        """ValueError or CheckpointError for a letter or a class that no tokenizer can hold."""
-        check_tokens(with_special_tokens(self.alphabet().tokens))
+        """ValueError or CheckpointError for a letter or a class that no tokenizer can hold, or that nobody sees."""
+        names = self.alphabet().tokens
+        check_tokens(with_special_tokens(names))
+        unseen = next((name for name in names if not name.isprintable()), None)
+        if unseen is not None:
+            raise ValueError(f"the name {unseen!a} has characters that cannot be seen, so nothing is proved of it")
 
     def check_sizes(self) -> None:
         super().check_sizes()

@@ -197,6 +197,40 @@ def test_a_table_of_classes_is_built_saved_proved_and_verified(tmp_path: Path) -
     assert names.decode(scores.argmax(-1)) == "M H M H M L"
 
 
+@pytest.mark.parametrize("name", ["\u202eb", "a\u200b", "\x07"])
+def test_a_name_that_nobody_sees_is_refused(name: str, tmp_path: Path) -> None:
+    """The checker proves no task of such letters, for nobody could read which they are."""
+    for table in (
+        {"start": "s", "accept": ["s"], "transitions": {"s": {name: "s"}}},
+        {"start": "s", "classes": {"s": name}, "transitions": {"s": {"a": "s"}}},
+    ):
+        with pytest.raises(ValueError, match="has characters that cannot be seen"):
+            CliRunner().invoke(app, ["automaton", "--table", write(tmp_path, table)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("start", "classes", "moves"),
+    [
+        ("s", {"s": "first", "t": "later"}, {"s": {"a": "t"}, "t": {"a": "t"}}),
+        ("s", {"s": "first", "t": "later", "z": "never"}, {"s": {"a": "t"}, "t": {"a": "t"}, "z": {"a": "s"}}),
+        ("s", {"s": "x", "t": "y"}, {"s": {"a": "t", "b": "s"}, "t": {"a": "t", "b": "t"}}),
+    ],
+    ids=["start", "start and one apart", "all"],
+)
+def test_an_answer_that_no_letter_leads_to_leaves_the_others_proved(start, classes, moves, tmp_path: Path) -> None:
+    """It is asked nowhere, and the words say that its state asks nothing."""
+    out = str(tmp_path / "built")
+    table = {"start": start, "classes": classes, "transitions": moves}
+    asked = ("automaton", "--table", write(tmp_path, table), "--length", "20", "--samples", "5", "--out", out)
+    for arguments in (asked, ("prove", out), ("verify", out, "--samples", "5")):
+        done = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    proved = json.loads(CliRunner().invoke(app, ["prove", out, "--json"], catch_exceptions=False).stdout)
+    entered = {to for state in ("s", "t") for to in moves[state].values()}
+    told = {state for state in classes if f"'{state}' asks nothing" in proved["task"]["asks"]}
+    assert told == set(classes) - entered
+
+
 def test_a_table_comes_back_from_its_text() -> None:
     from constructions.automata.automaton import read_table
 

@@ -140,7 +140,7 @@ def _function(claim: dict):
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_form_is_proved_and_what_is_proved_of_an_edited_one_is_true(name, monkeypatch):
-    monkeypatch.setattr(letters, "MOST_WORK", 1 << 23)
+    monkeypatch.setattr(letters, "MOST_WORK", 1 << 24)
     made = MADE[name]
     circuit, claim = json.loads(json.dumps(to_data(made))), made.task.claim | {"end": None}
     language = parse(language_to_data(made.language))

@@ -156,7 +156,10 @@ def read_automaton(claim: dict, names: Names) -> tuple[States, str, np.ndarray]:
         for name, to in by.items():
             columns[names.one(name), place[state]] = place[to]
     kept, kinds = np.unique(columns, axis=0, return_inverse=True)
-    classes = _classes(claim, states)
+    stated = _classes(claim, states)
+    for answer in stated.values():
+        names.one(answer)
+    classes = _ever_asked(stated, start, table)
     answers = np.array([names.one(classes[s]) if s in classes else -1 for s in states], dtype=np.int64)
     moving = np.flatnonzero((columns >= 0).any(axis=1))
     return States(kinds.reshape(-1), 0, kept.T, answers), _automaton_says(table, states, classes), moving
@@ -194,6 +197,20 @@ def _classes(claim: dict, states: list[str]) -> dict[str, str]:
     if not isinstance(accept, list) or not set(accept) <= set(states):
         raise ValueError("accept names a state that is none")
     return {state: "yes" if state in accept else "no" for state in states}
+
+
+def _ever_asked(classes: dict[str, str], start: str, table: dict) -> dict[str, str]:
+    """Without the answers that no letter leads to: the start alone has them, where it is asked nothing, or a state that
+    is never come to.
+    """
+    entered: set[str] = set()
+    pending = [start]
+    while pending:
+        new = {*table.get(pending.pop(), {}).values()} - entered
+        entered |= new
+        pending += sorted(new)
+    given = {classes[state] for state in entered if state in classes}
+    return {state: answer for state, answer in classes.items() if answer in given}
 
 
 @dataclass(frozen=True, eq=False)
