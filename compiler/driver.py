@@ -53,7 +53,8 @@ def compile(
 
     dtype: the arithmetic that the promise of exactness is made for ("float32", "bfloat16", "float16").
     max_d_state: how many columns the state of a block may use; keyed memories with more slots are kept in two digits.
-        A language model of Mamba-2 has up to 3 columns more, which hold nothing: the CUDA kernels take whole eights.
+        A language model of Mamba-2 has up to 3 columns more, which hold nothing: the CUDA kernels take
+        whole eights of convolved channels, d_inner + 2·n_groups·d_state.
         None: what the CUDA kernels take (256 of Mamba and of each group of Mamba-2), for memories that can be split.
     n_groups: of Mamba-2, groups of B and C, each with its share of the columns (`targets.mamba2.groups`); a language
         model takes a power of two.

@@ -139,7 +139,7 @@ def written(path: str, prompts: list[str], most: int) -> list[str]:
     params.model.path, params.n_ctx, params.n_parallel = path, 512, 1
     params.warmup, params.ui, params.verbosity = False, False, 0
     server = xllamacpp.Server(params)
-    options = {"max_tokens": most, "temperature": 0, "repeat_penalty": 1.0}
+    options = {"max_tokens": most, "temperature": 0, "repeat_penalty": 1.0, "cache_prompt": False}
     said = [server.handle_completions({"prompt": prompt} | options) for prompt in prompts]
     return [answer["choices"][0]["text"].strip() for answer in said]
 
