@@ -15,7 +15,7 @@ from typing import Any
 from conformance.asked import Runs, fitting, takes, with_options
 from conformance.cases.crossed import LENGTHS, Option, factors_of, firsts, meets
 from conformance.cases.fitted import Size, exact_of, ordinary_of, size_of
-from conformance.cases.forms import FORMS
+from conformance.cases.forms import FORMS, forms_of
 from conformance.cases.told import as_told, placed
 from conformance.findings import Ran
 from conformance.kernel import Kernel
@@ -24,6 +24,7 @@ from conformance.together import as_row, levels_of, taken
 
 _RAN = ("passed", "failed")
 _CHUNK = 64  # whose multiples a kernel may demand
+_LONGER = 4  # times as many positions
 _NEAR = 5  # rows that were run, from which one with fewer options is made
 _NEEDS: Mapping[str, Mapping[str, Any]] = {
     "shared": {"batch": 2},
@@ -52,12 +53,15 @@ class Demand:
             yield from _cases(self.op, (sizes, positions, chunk), self.levels)
 
     def forms(self, form: Option) -> Iterator[Case]:
-        """The row with a form of an operand, in exact numbers."""
+        """The row with a form of an operand, in exact numbers, over as many positions or more: few may not have it."""
         name, value = form
+        sizes, length, chunk = self.size
         beside = {**_NEEDS.get(name, {})} | ({"limit": "both"} if (self.op, name) == ("ssd", "steps below 0") else {})
-        for place, levels in placed(self.op, self.size, as_row(self.op, {**self.levels, **beside})):
-            if meets({**levels, name: value, "op": self.op}):
-                yield from (as_told(case, levels) for case in exact_of(self.op, place, {name: value, **levels}))
+        row = {name: value, **as_row(self.op, {**self.levels, **beside})}
+        for positions in (length, _LONGER * length) if meets({**row, "op": self.op}) else ():
+            for place, levels in placed(self.op, (sizes, positions, chunk), row):
+                cases = (as_told(case, levels) for case in exact_of(self.op, place, levels))
+                yield from (case for case in cases if form in forms_of(case))
 
 
 def _cases(op: str, size: Size, levels: Mapping[str, Any]) -> Iterator[Case]:

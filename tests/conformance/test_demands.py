@@ -11,7 +11,7 @@ import torch
 
 from conformance.arguments import names_of
 from conformance.cases import cases
-from conformance.cases.crossed import firsts
+from conformance.cases.crossed import STEPS, firsts
 from conformance.demands import demand_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
@@ -107,6 +107,17 @@ def test_no_more_is_left_out_than_a_kernel_refuses(name: str) -> None:
     tested = of(op, takes)
     found = [run(tested, case) for case in cases(op)]
     assert left_out(tested, op, found) - untold(tested) == refused
+
+
+@pytest.mark.parametrize("name", ["D", "dt_bias", "z"])
+def test_no_more_is_left_out_of_a_step(name: str) -> None:
+    """Whose cases have few positions: a step below 0 may stand in none of these."""
+    option = (name.removeprefix("dt_"), False)
+    tested = of("step", has(name))
+    found = [run(tested, case) for case in cases("selective_scan")]
+    left = left_out(tested, "selective_scan", found, STEPS) - untold(tested)
+    assert {each for each in left if each[0] not in ("start", "numbers")} == {option}
+    assert ("start", "state") not in left
 
 
 @pytest.mark.parametrize("op", ["selective_scan", "conv", "norm"])
