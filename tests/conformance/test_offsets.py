@@ -182,6 +182,20 @@ def test_the_form_of_states_is_tried_in_a_dtype_that_the_kernel_takes(op: str, d
     assert found.states == ("one" if begins is FIRST else "each")
 
 
+@pytest.mark.parametrize(("op", "demands"), [("selective_scan", "D"), ("ssd", "dt_bias"), ("selective_scan", "z")])
+@pytest.mark.parametrize("begins", [FIRST, EACH], ids=["one", "each"])
+def test_the_form_of_states_is_tried_beside_what_a_kernel_demands(op: str, demands: str, begins) -> None:
+    right = by_offsets(op, begins)
+
+    def call(**given: Any) -> tuple[Tensor, Tensor]:
+        if given.get(demands) is None:
+            raise NotImplementedError(demands)
+        return right.call(**given)
+
+    (found,) = forms(Kernel("demands", op, call, right.accepts | {demands}))
+    assert found.states == ("one" if begins is FIRST else "each")
+
+
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half], ids=str)
 def test_states_of_later_documents_in_a_narrow_dtype_are_found(op: str, dtype: torch.dtype) -> None:
