@@ -67,7 +67,7 @@ def run(
         report["contrasts"] = {name: found.exact_sequences / found.sequences for name, found in others.items()}
         report["contrast_sequences"] = {name: found.sequences for name, found in others.items()}
         with bars.stage("generate"):
-            report["generation"] = artifact.generations(built, directory) if saved else []
+            report["generation"] = artifact.generations(built, directory) if saved and mode != "none" else []
     report["runtime"] = runtime_name(built.compiled)
     if as_json:
         display.say(strict_json(report | (beside or {})))

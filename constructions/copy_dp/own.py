@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from compiler.artifact.files import MANIFEST
+from compiler.language.circuit import Circuit
 from constructions.construction import CircuitFamily
 from verify.tasks.chain import Solver
 
@@ -21,6 +22,10 @@ class Own(CircuitFamily):
     def title(self) -> str:
         """The problem's own name."""
         return self.given.name  # type: ignore[attr-defined]
+
+    def circuit(self) -> Circuit:
+        """Under the problem's own name."""
+        return replace(super().circuit(), name=self.title())  # type: ignore[safe-super]
 
     def solver(self) -> Solver:
         """Its own transition on integers."""

@@ -18,7 +18,9 @@ from constructions.command.reporting import show, strict_json, verdict
 if TYPE_CHECKING:
     from constructions.construction import NumericConstruction
 
-Arch = Annotated[Literal["mamba", "mamba2"], typer.Option(help="which mixer (on Mamba-2 a comparison takes a block)")]
+Arch = Annotated[
+    Literal["mamba", "mamba2"], typer.Option(help="which mixer (on Mamba-2 a latch that compares takes a block more)")
+]
 
 # Of the orthonormal transform, relative to Σ|x|: a few roundings of float32 per coefficient.
 ROUNDING = 2.0**-20
@@ -132,7 +134,7 @@ def keep_command(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """After paper A, Corollary 2, with the position as an input: KEEP n-th in one block.
+    """After paper A, Corollary 2, with the position as an input: KEEP n-th in one block, on Mamba-2 in two.
 
     token is one-hot or all 0; answers are right from position n on, where the positions are 1, 2, 3, … with a token at
     each.

@@ -1,5 +1,6 @@
 """KEEP n-th on input with a positional encoding, as Corollary 2 of paper A states it, and a clock on the same input:
-one block. Proposition 1 of the paper is about a clock without the position: `absolute-time`.
+one block each, but two for KEEP n-th on Mamba-2. Proposition 1 of the paper is about a clock without the position:
+`absolute-time`.
 
 The inputs are the one-hot of the token and the position t. Stock language models over tokens have no positional input,
 so what is saved is a model over numbers; `keep-nth` and `absolute-time` count the position themselves and are language

@@ -131,6 +131,7 @@ def test_verify_accepts_what_was_saved(checkpoint: Path, capsys: pytest.CaptureF
 def test_every_bound_of_a_manifest_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Copies have a bound on the whole state, which a manifest does not count."""
     assert run("copy", "--n", "3", "--vocab", "2", "--verify", "none", "--out", str(tmp_path / "c")) == 0
+    assert "written by" not in capsys.readouterr().out  # of what was not run nothing is told
     assert run("inspect", str(tmp_path / "c")) == 0
     assert "d_state" in capsys.readouterr().out
 

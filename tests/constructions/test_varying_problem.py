@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from constructions.checkpoints.built import build
 from constructions.copy_dp.own_problem import OwnProblem
 from constructions.copy_dp.problem import Aggregation, DPProblem
 from tests.constructions.own_problems import named_on_the_page, problem
+
+PAGE = Path(__file__).parents[2] / "docs" / "dp.md"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,9 @@ def found_in(pattern: str, text: str) -> list[int]:
 def test_lengths_from_separators_and_an_aggregation_of_the_last_row(arch: str):
     """Every pattern and text of the page's problem, on the real modules, against all parts of the text."""
     match = named_on_the_page("MATCH")
+    assert f"{len(match.plan.states)} places" in PAGE.read_text("utf-8")
     built = build(OwnProblem(match, arch=arch))
+    assert built.compiled.source.name == match.name
     solver, prompts = match.solver(), set()
     for one, other in product(range(1, 4), range(4)):
         for letters in product("ab", repeat=one + other):

@@ -39,7 +39,9 @@ OTHERS: dict[str, Others] = {
         {"orthonormal": True},
     ),
     "rate-squared": Others(
-        {"jump": "1/5", "wavelets": 8, "slopes": (1e1, 1e2, 1e3, 1e4, 1e5)}, {"jump": "1/2"}, {"slopes": (1e5, 1e4)}
+        {"jump": "1/5", "wavelets": 8, "slopes": (1e1, 1e2, 1e3, 1e4, 1e5), "frequencies": 100},
+        {"jump": "1/2"},
+        {"slopes": (1e5, 1e4)},
     ),
     "count-stops": Others(
         {"stop": 2**24 + 2, "dtype": "float64", "longest": 2**30, "length": 2**20}, {"stop": 2**23}, {"length": 2**20}
