@@ -72,9 +72,16 @@ def test_no_command_prints_what_a_terminal_obeys(
 
 
 def test_an_automaton_of_a_file_is_printed_as_text(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """A letter that nobody sees is refused, in a sentence that shows it; states may have any name."""
     table = {"start": f"s{ESC}", "accept": [f"s{ESC}"], "transitions": {f"s{ESC}": {ESC: f"s{ESC}"}}}
     (tmp_path / "t.json").write_text(json.dumps(table))
-    run("automaton", "--table", str(tmp_path / "t.json"), "--out", str(tmp_path / "c"), "--samples", "20")
+    asked = ("automaton", "--table", str(tmp_path / "t.json"), "--out", str(tmp_path / "c"), "--samples", "20")
+    assert run(*asked) == 2
+    refused = capsys.readouterr().err
+    assert "the name '\\x1b[31m' has characters that cannot be seen" in refused and "\x1b" not in refused
+    table["transitions"] = {f"s{ESC}": {"a": f"s{ESC}"}}
+    (tmp_path / "t.json").write_text(json.dumps(table))
+    assert run(*asked) == 0
     run("inspect", str(tmp_path / "c"))
     told = capsys.readouterr()
     assert "\\x1b[31m" in told.out and "\x1b" not in told.out + told.err

@@ -61,7 +61,7 @@ def test_of_few_codes_the_rate_is_the_sum_over_all(vocab: int, length: int, kapp
 
 def test_mqar_md_says_what_is_summed_and_how_near_the_rest_is() -> None:
     page = " ".join((Path(__file__).parents[2] / "docs" / "mqar.md").read_text("utf-8").split())
-    assert f"N = {key_code_for(0.01, 512, 16)} at κ = 16" in page
+    assert f"{key_code_for(0.01, 512, 16)} signs at κ = 16" in page
     assert "of κ = 2 with V = 512 and N = 8, say, or of κ = 4 with V = 8 and N = 8." in page
     assert failure_rate(512, 8, 2).exact and failure_rate(8, 8, 4).exact
     rare = failure_rate(924, 120, 4)
