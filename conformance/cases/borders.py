@@ -11,7 +11,6 @@ sizes among them, meet; and at each size that few kernels take each option stand
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from conformance.cases.crossed import (
@@ -25,6 +24,7 @@ from conformance.cases.crossed import (
     rows_without,
 )
 from conformance.cases.finer import finer
+from conformance.cases.kept import kept
 from conformance.cases.ordinary import ROUNDED, both, ordinary_factors_of, share_of
 from conformance.loader import Case
 
@@ -36,7 +36,7 @@ CHUNKS_OF = {"ssd": (*CHUNK_SIZES, *RARE_SIZES), "delta_rule": CHUNK_SIZES}
 _RECURRENT, _CHUNKED = ("selective_scan", "ssd", "delta_rule"), ("ssd", "delta_rule")
 
 
-@cache
+@kept
 def border_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from conformance.cases.crossed import (
@@ -24,6 +23,7 @@ from conformance.cases.crossed import (
     rows_without,
 )
 from conformance.cases.finer import finer
+from conformance.cases.kept import kept
 from conformance.loader import Case
 
 CHUNKED = ("ssd", "delta_rule")
@@ -34,7 +34,7 @@ ENDS = (0, -1, 1)
 _NAME = "ends of chunks: "
 
 
-@cache
+@kept
 def chunk_end_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from conformance.cases.covering import Allowed, covering
 from conformance.cases.draw import BF16, Draw, assemble, case, name_of
 from conformance.cases.equal import equal_sizes
 from conformance.cases.finer import finer
+from conformance.cases.kept import kept
 from conformance.cases.packing import WIDE_LENGTHS, cuts_of, documents_of, inside_of_chunks
 from conformance.layouts import same_in_all_rows
 from conformance.loader import Case
@@ -77,7 +77,7 @@ PACKED_ROWS: Option = ("documents", "in each of several rows")
 """What a kernel does not take that is told of documents by offsets alone: a row with both would not be run."""
 
 
-@cache
+@kept
 def crossed_cases(op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS) -> list[Case]:
     """The crossed cases of an operation; without: values that its factors do not take."""
     crossed = (

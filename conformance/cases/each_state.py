@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from conformance.cases.ordinary import FAINTEST, ROUNDED, SIGNED
 from conformance.kernel import piece
 from conformance.loader import HOW, Case, ends_of_documents
 
+_KEPT = 2048  # cases: more than a kernel is asked
 
-@cache
+
+@lru_cache(_KEPT)
 def of_each_document(case: Case) -> Case:
     """A case in which every document of the only row is given a state; a case of other kind as it is.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 from conformance.cases.crossed import Option, factors_of, render, rows_without
 from conformance.cases.finer import finer
+from conformance.cases.kept import OTHERS
 from conformance.cases.layers import rendered
 from conformance.exact import Inexact
 from conformance.loader import Case
@@ -92,7 +93,7 @@ def _exact(op: str, row: Mapping[str, Any]) -> list[Case]:
         return []
 
 
-@cache
+@lru_cache(OTHERS)
 def fitted_cases(op: str, size: Size, without: frozenset[Option] = frozenset()) -> tuple[Case, ...]:
     """Options crossed at a size, with exact and with ordinary numbers; without: options not to be taken."""
     found: dict[str, Case] = {}

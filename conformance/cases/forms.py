@@ -8,7 +8,6 @@ may have another path for it, and go wrong there with a D, a gate or a narrow dt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from conformance.cases.crossed import (
@@ -21,6 +20,7 @@ from conformance.cases.crossed import (
     rows_without,
 )
 from conformance.cases.finer import finer
+from conformance.cases.kept import kept
 from conformance.loader import Case
 from conformance.steps import STEPS, steps_of
 
@@ -43,7 +43,7 @@ FORMS: dict[str, Factors] = {
 }
 
 
-@cache
+@kept
 def form_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:

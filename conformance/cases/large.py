@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from conformance.cases.crossed import LENGTHS, Option, factors_of, meets, option_of, render, rows_without
+from conformance.cases.kept import kept
 from conformance.cases.layers import rendered
 from conformance.loader import Case
 
@@ -31,7 +31,7 @@ _BEGINS = (("state and documents",), ("documents", "state"), ("state",), ("nothi
 """How the state begins: with all of it in one case, or in two where no case has both."""
 
 
-@cache
+@kept
 def large_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:

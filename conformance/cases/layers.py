@@ -12,7 +12,7 @@ may be off grows with the root of its terms, as rounding does in any order, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ from conformance.cases.crossed import (
     wide_factors_of,
 )
 from conformance.cases.finer import finer
+from conformance.cases.kept import kept
 from conformance.cases.ordinary import A_STEP, ROUNDED, Row, both
 from conformance.loader import Case
 
@@ -37,7 +38,7 @@ CHUNKS = (16, 32, 64)
 READ, FAINT = 4, 2.0**-6
 
 
-@cache
+@kept
 def layer_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:

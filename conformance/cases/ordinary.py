@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -36,6 +35,7 @@ from conformance.cases.crossed import (
 from conformance.cases.curves import ULP, half_a_unit
 from conformance.cases.draw import LAYER, Draw, assemble
 from conformance.cases.finer import finer
+from conformance.cases.kept import kept
 from conformance.cases.packing import inside_of_chunks
 from conformance.loader import Case
 
@@ -60,7 +60,7 @@ SIGNED = ("u", "x", "B", "C", "D", "weight", "bias", *_STATES)
 Row = Mapping[str, Any]
 
 
-@cache
+@kept
 def ordinary_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:

@@ -27,6 +27,7 @@ from conformance.cases.crossed import (
 )
 from conformance.cases.finer import finer
 from conformance.cases.fitted import UNIT, Size, fitted_factors_of, rendered_at
+from conformance.cases.kept import kept
 from conformance.cases.ordinary import ROUNDED, both, share_of
 from conformance.loader import Case
 
@@ -53,7 +54,7 @@ _FEW = 3  # cases in which something is asked that was refused in others
 _CHUNKS = {"ssd": [64, 16, 256], "delta_rule": [64, 16]}
 
 
-@cache
+@kept
 def told_cases(
     op: str, without: frozenset[Option] = frozenset(), lengths: tuple[int, ...] = LENGTHS
 ) -> tuple[Case, ...]:
