@@ -39,13 +39,9 @@ class Seen:
     position: int | None
 
 
-def likely(wrong: Sequence[Seen], right: Sequence[Case]) -> str:
-    """The mistakes with which the plain operations give all that was seen, in a few words; "" where none are known."""
-    return causes(wrong, right)[0]
-
-
 def causes(wrong: Sequence[Seen], right: Sequence[Case]) -> tuple[str, str]:
-    """The same; and, where that is "", the one mistake that gives all wrong results, but does not leave all right ones
+    """The mistakes with which the plain operations give all that was seen, in a few words; "" where none are known.
+    And, where that is "", the one mistake that gives all wrong results, but does not leave all right ones
     right, as where it is made under a condition. "" where there is none, or more than one.
     """
     if not wrong or any(each.results is None for each in wrong):

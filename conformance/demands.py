@@ -17,12 +17,11 @@ from conformance.cases.crossed import LENGTHS, Option, factors_of, firsts, meets
 from conformance.cases.fitted import Size, exact_of, ordinary_of, size_of
 from conformance.cases.forms import FORMS, forms_of
 from conformance.cases.told import as_told, placed
-from conformance.findings import Ran
+from conformance.findings import RAN, Ran
 from conformance.kernel import Kernel
 from conformance.loader import Case
 from conformance.together import as_row, levels_of, taken
 
-_RAN = ("passed", "failed")
 _CHUNK = 64  # whose multiples a kernel may demand
 _LONGER = 4  # times as many positions
 _NEAR = 5  # rows that were run, from which one with fewer options is made
@@ -81,7 +80,7 @@ def demand_anywhere(kernel: Kernel, op: str, found: Sequence[Ran], runs: Runs) -
     """The same, or else at a size that it takes."""
     if demand := demand_of(kernel, op, found, runs):
         return demand
-    size = fitting(kernel, op, [each.case for each in found if each.finding.status in _RAN], runs)
+    size = fitting(kernel, op, [each.case for each in found if each.finding.status in RAN], runs)
     return _demand_at([size], kernel, op, found, runs) if size else None
 
 
@@ -122,7 +121,7 @@ def small_cases(kernel: Kernel, op: str) -> Iterator[Case]:
 
 def _fewest(first: Mapping[str, Any], found: Iterable[Ran]) -> list[dict[str, Any]]:
     """The options of some cases that were run, from the fewest on."""
-    rows = {frozenset(levels_of(each.case).items()) for each in found if each.finding.status in _RAN}
+    rows = {frozenset(levels_of(each.case).items()) for each in found if each.finding.status in RAN}
     order = sorted(rows, key=lambda row: (len(row - first.items()), sorted(map(str, row))))
     return [dict(row) for row in order[:_NEAR]]
 
@@ -131,7 +130,7 @@ def _places(kernel: Kernel, op: str, found: Iterable[Ran], lengths: Sequence[int
     """Sizes of the crossing, at multiples of a chunk where it has some, in chunks that were run before others."""
     factors = factors_of(op, lengths)
     whole = [length for length in factors["length"] if length % _CHUNK == 0] or sorted(factors["length"])[::-1]
-    ran = {size_of(each.case)[2] for each in found if each.finding.status in _RAN}
+    ran = {size_of(each.case)[2] for each in found if each.finding.status in RAN}
     chunks = sorted(factors.get("chunk", [0]), key=lambda chunk: chunk not in ran)
     chunks = chunks if "chunk_size" in kernel.accepts else chunks[:1]
     yield from ((sizes, length, chunk) for chunk, length, sizes in product(chunks, whole, factors["sizes"]))
@@ -151,5 +150,5 @@ def asked_beside(
             continue
         for ran in map(asks, cases):
             yield ran
-            if ran.finding.status in _RAN:
+            if ran.finding.status in RAN:
                 break

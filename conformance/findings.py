@@ -12,6 +12,8 @@ from conformance.kernel import Layout
 from conformance.loader import Case
 
 Status = Literal["passed", "failed", "failed to run", "skipped"]
+RAN: tuple[Status, ...] = ("passed", "failed")
+"""Of a case for which a kernel gave a result, right or wrong."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Ran:
     @property
     def strided(self) -> bool:
         """Whether it was run with an operand that is no dense tensor."""
-        ran = self.finding.status in ("passed", "failed")
+        ran = self.finding.status in RAN
         return ran and any(not each.dense for seen in self.layouts.values() for each in seen)
 
     @property

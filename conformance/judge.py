@@ -25,7 +25,7 @@ from conformance.causes import Seen, causes
 from conformance.demands import asked_beside, demand_anywhere, demand_of
 from conformance.entries import described
 from conformance.features import apart, first_use
-from conformance.findings import Finding, Ran, Status, Why
+from conformance.findings import RAN, Finding, Ran, Status, Why
 from conformance.interrupt import interrupted
 from conformance.kernel import Kernel, Misbehaved
 from conformance.keywords import looked_into
@@ -94,12 +94,9 @@ def chunks_refused(kernel: Kernel, op: str, found: Sequence[Ran]) -> frozenset[t
     """The sizes of a chunk that a kernel says it does not take: the rest is crossed at those that it takes."""
     if "chunk_size" not in kernel.accepts or not (demand := demand_anywhere(kernel, op, found, _runs(kernel))):
         return frozenset()
-    ran = {each.case.options.get("chunk_size") for each in found if each.finding.status in _RAN}
+    ran = {each.case.options.get("chunk_size") for each in found if each.finding.status in RAN}
     skips = lambda chunk: all(judged(kernel, case).status == "skipped" for case in demand.chunks(chunk))
     return frozenset(("chunk", chunk) for chunk in CHUNKS_OF.get(op, ()) if chunk not in ran and skips(chunk))
-
-
-_RAN = ("passed", "failed")
 
 
 def untold(kernel: Kernel) -> frozenset[tuple[str, Any]]:
@@ -120,13 +117,13 @@ def untold(kernel: Kernel) -> frozenset[tuple[str, Any]]:
 
 def refused_forms(found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
     """Forms of operands that cases have, none of which could be run: a kernel says that it does not take them."""
-    forms = [(forms_of(each.case), each.finding.status in _RAN) for each in found]
+    forms = [(forms_of(each.case), each.finding.status in RAN) for each in found]
     ran = {form for having, runs in forms if runs for form in having}
     return frozenset(form for having, _ in forms for form in having if form not in ran)
 
 
 def _runs(kernel: Kernel) -> Runs:
-    return lambda case: judged(kernel, case).status in _RAN
+    return lambda case: judged(kernel, case).status in RAN
 
 
 def _run(kernel: Kernel, case: Case, both: bool) -> Iterator[Ran]:
@@ -152,7 +149,7 @@ def forms(kernel: Kernel) -> tuple[Kernel, ...]:
     tried: dict[Kernel, Finding] = {}
     for case in _after_a_state(kernel):
         tried = {form: judged(form, case) for form in either}
-        if any(finding.status in _RAN for finding in tried.values()):
+        if any(finding.status in RAN for finding in tried.values()):
             break
     if all(finding.status == "passed" for finding in tried.values()):
         return (*tried,)
@@ -214,7 +211,7 @@ def untaken(op: str, found: Sequence[Ran]) -> frozenset[tuple[str, Any]]:
     """The options of an operation that a kernel does not take: cases with them there are, and none could be run. Of
     what most kernels take, such as float32, only where some could with another option in its place.
     """
-    having = [(options_of(each.case), each.finding.status in _RAN) for each in found]
+    having = [(options_of(each.case), each.finding.status in RAN) for each in found]
     asked = {option for options, _ in having for option in options}
     ran = {option for options, runs in having if runs for option in options}
     others = {name for name, value in ran if (name, value) not in {*firsts(op)}}
@@ -243,7 +240,7 @@ def why(found: Sequence[Ran]) -> Why:
     cause, somewhere = causes(seen, [each.case for each in right])
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
     both = tuple(apart(wrong_cases, right_cases))
-    began_right = next(each.finding.status for each in found if each.finding.status in _RAN) == "passed"
+    began_right = next(each.finding.status for each in found if each.finding.status in RAN) == "passed"
     first = tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ()
     return Why(cause, somewhere, both, first, none_right=not right)
 

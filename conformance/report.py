@@ -14,7 +14,7 @@ from conformance.asked import never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
-from conformance.findings import Finding, Status, Why
+from conformance.findings import RAN, Finding, Status, Why
 from conformance.judge import forms, never_in_each_way, run, settled, trial_of_settled, verdict, why, with_cause
 from conformance.kernel import Kernel
 from conformance.loader import Case, save
@@ -111,7 +111,7 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
     there = [each.case for each in (*exact, *random)]
-    ran = [each for each in (*exact, *random) if each.finding.status in ("passed", "failed")]
+    ran = [each for each in (*exact, *random) if each.finding.status in RAN]
     strided = any(each.strided for each in ran)
     never = (
         *never_asked(kernel, there, [each.case for each in ran], strided),

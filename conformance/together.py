@@ -16,7 +16,7 @@ from conformance.asked import as_words, fitting, takes, told_apart, tried_with_o
 from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
 from conformance.cases.fitted import Size, exact_of, fitted_cases, ordinary_of, size_of
 from conformance.cases.told import as_told, placed
-from conformance.findings import Ran
+from conformance.findings import RAN, Ran
 from conformance.kernel import Kernel
 from conformance.loader import Case
 
@@ -26,7 +26,6 @@ Levels = Mapping[str, Any]
 Asks = Callable[[Case], Iterable[Ran]]
 
 _NOT_OPTIONS = ("length", "chunk", "sizes", "spread")
-_RAN = ("passed", "failed")
 _FEW = 0.1  # of what should meet: more of it is asked by a crossing
 _MOST_ROWS = 400  # that are asked; what has not met then is told
 _NEAR = 3  # of the rows that were run
@@ -123,7 +122,7 @@ def never_met(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
 
 
 def _rows_run(found: Iterable[Ran]) -> list[dict[str, Any]]:
-    return [levels_of(each.case) for each in found if each.finding.status in _RAN]
+    return [levels_of(each.case) for each in found if each.finding.status in RAN]
 
 
 def _least(some: Collection[Together]) -> list[Together]:
@@ -138,11 +137,11 @@ def _parts(some: Together) -> Iterator[Together]:
 def asked_together(kernel: Kernel, op: str, found: Sequence[Ran], asks: Asks) -> Iterator[Ran]:
     """A kernel on what has not met in the cases of an operation that it was run on, at a size that it takes."""
     all_of_it = wanted(kernel, op, found)
-    ran = [each.case for each in found if each.finding.status in _RAN]
+    ran = [each.case for each in found if each.finding.status in RAN]
     missing = all_of_it - met(_rows_run(found))
     if not missing:
         return
-    runs = lambda case: any(each.finding.status in _RAN for each in asks(case))
+    runs = lambda case: any(each.finding.status in RAN for each in asks(case))
     first: dict[str, Any] = {}
     size = fitting(kernel, op, ran, runs)
     if size is None:
@@ -338,7 +337,7 @@ class _Meeting:
             return self.asked[case.name]
         found = [*self.asks(case)]
         yield from found
-        self.asked[case.name] = any(each.finding.status in _RAN for each in found)
+        self.asked[case.name] = any(each.finding.status in RAN for each in found)
         if self.asked[case.name]:
             row = levels_of(case)
             self.rows.append(self.filled(row))

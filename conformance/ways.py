@@ -13,14 +13,13 @@ from conformance.asked import fitting, named
 from conformance.cases.crossed import Option, options_of
 from conformance.cases.fitted import Size
 from conformance.cases.told import WAYS, asked_in_name, fitted_told_cases, fitted_told_with, meeting_ways, ways_in_rows
-from conformance.findings import Ran
+from conformance.findings import RAN, Ran
 from conformance.kernel import Kernel
 from conformance.loader import Case
 
 Asks = Callable[[Case], Iterable[Ran]]
 Together = frozenset[Option]
 
-_RAN = ("passed", "failed")
 _STARTS: set[Option] = {("start", "documents"), ("start", "state and documents")}
 _WORDS: dict[Option, str] = {
     ("whole", True): "one document that fills its row",
@@ -45,7 +44,7 @@ def in_each_way(kernel: Kernel, op: str, found: Sequence[Ran], without: frozense
     without = without - _STARTS
     missing = {*_missing(op, found, without)} if is_told(kernel) else set()
     ran = _cases_run(found)
-    runs = lambda case: any(each.finding.status in _RAN for each in asks(case))
+    runs = lambda case: any(each.finding.status in RAN for each in asks(case))
     size = fitting(kernel, op, ran, runs) if missing else None
     if size is None:
         return
@@ -55,7 +54,7 @@ def in_each_way(kernel: Kernel, op: str, found: Sequence[Ran], without: frozense
         if case.name not in names:
             for each in asks(case):
                 yield each
-                if each.finding.status in _RAN:
+                if each.finding.status in RAN:
                     known |= _met(each.case)
                     missing -= known
 
@@ -93,7 +92,7 @@ def _missing(op: str, found: Sequence[Ran], without: frozenset[Option]) -> froze
 
 
 def _cases_run(found: Sequence[Ran]) -> list[Case]:
-    return [each.case for each in found if each.finding.status in _RAN]
+    return [each.case for each in found if each.finding.status in RAN]
 
 
 def _met_in(cases: Iterable[Case]) -> set[Together]:

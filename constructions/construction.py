@@ -134,7 +134,11 @@ class CircuitFamily(ABC):
         """What this very circuit is: the statement that it builds, or the one after which it goes beyond the paper."""
         if self.target == "fnn+ssm":
             return self.on_network()
-        nearest, other, beyond = self.nearest(), self.otherwise(), self.beyond()
+        return self._built_with(self.otherwise())
+
+    def _built_with(self, other: str) -> str:
+        """The statement of a circuit that does what it has in this other way."""
+        nearest, beyond = self.nearest(), self.beyond()
         built = f"{after(nearest)}, {other}" if other else nearest
         return beyond_the_paper(built, beyond) if beyond else built
 

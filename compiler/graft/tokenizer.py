@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from compiler.artifact.tokenizer import TOKENIZER_FILES
 from compiler.graft.errors import GraftError
 from compiler.graft.grafted import Grafted
 from compiler.graft.hosts import tokenizer_of
 
-FILES = ("tokenizer.json", "tokenizer_config.json")
 _WITHOUT = "a copy of the host without its tokenizer's files can be grafted: graft.json has the id of every letter"
 
 
 def has_tokenizer(host: Path) -> bool:
     """Whether a directory has a tokenizer of its own."""
-    return any((host / name).is_file() for name in FILES)
+    return any((host / name).is_file() for name in TOKENIZER_FILES)
 
 
 def letter_name(circuit: str, letter: str) -> str:
@@ -65,8 +65,8 @@ def save_tokenizer(tokenizer: Any, place: Path) -> None:
 
 def _check_ids(known: Mapping[str, int], first: int) -> None:
     """known: the host's tokens and their ids; first: the first id that is free for a letter."""
-    if len(known) > first or max(known.values(), default=-1) >= first:
-        most = max(len(known), 1 + max(known.values()))
+    most = max(len(known), 1 + max(known.values(), default=-1))
+    if most > first:
         raise GraftError(f"the host's tokenizer has {most} tokens, and its embedding has {first} rows.")
     if sorted(known.values()) != list(range(len(known))):
         lost = f"the ids of the host's {len(known)} tokens are not 0 to {len(known) - 1}, each once"

@@ -41,8 +41,7 @@ class Streamed:
             return self.failure
         return (
             f"{counted(self.length, 'token')} in chunks: every score is finite. {counted(self.stepped, 'position')} by "
-            "step, and the "
-            f"first {self.whole:,} as one sequence and by the circuit, have the same bits."
+            f"step, and the first {self.whole:,} as one sequence and by the circuit, have the same bits."
         )
 
 

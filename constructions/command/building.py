@@ -130,10 +130,10 @@ def runtime_name(compiled: Compiled) -> str:
     from compiler.runtime import has_mamba_ssm
 
     target = compiled.context.target
-    if hasattr(target, "mixer") and not target.heads:
-        return f"a module of ours, {target.mixer}, for no library ships it"
     if target.heads:
         return f"modules of ours with the equations of {target.name}; --runtime transformers runs the library's"
+    if hasattr(target, "mixer"):
+        return f"a module of ours, {target.mixer}, for no library ships it"
     if has_mamba_ssm():
         return f"mamba_ssm {metadata.version('mamba-ssm')}"
     return "modules of ours with the arithmetic of mamba_ssm, which is not installed"

@@ -26,7 +26,7 @@ from compiler.language.source import Tokens
 from compiler.language.stream import constant
 from compiler.language.words import latch
 from constructions.construction import Construction, parameter
-from constructions.papers import SELECTIVITY, after, beyond_the_paper
+from constructions.papers import SELECTIVITY
 from verify.arguments import at_least
 from verify.bounds import keep_nth_information_bits
 from verify.tasks.keep import Keep
@@ -98,5 +98,4 @@ class KeepNth(Construction):
 
     def former_statements(self) -> tuple[str, ...]:
         """Earlier versions told of the position alone."""
-        built, beyond = f"{after(self.nearest())}, {_COUNTED}", self.beyond()
-        return (*super().former_statements(), beyond_the_paper(built, beyond) if beyond else built)
+        return (*super().former_statements(), self._built_with(_COUNTED))

@@ -280,8 +280,8 @@ class MQAR(WithMemory, Construction):
         """Where its circuit is not that of its theorem, beside what goes beyond the paper."""
         if self.printed:
             return ""
-        dealt = self.n_groups > 1 and self.kappa > 1 and self.write != "last"  # which has latches, and no columns
-        groups = f"with columns in {self.n_groups} groups" * dealt
+        dealt = self.kappa > 1 and self.write != "last"  # which has latches, and no columns
+        groups = super().groups_said() * dealt
         return ", ".join(filter(None, (self._keys(), groups)))
 
     def few_columns_said(self) -> str:
