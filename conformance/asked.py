@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain, islice
 from typing import Any
 
-from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN
 from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
 from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
 from conformance.features import OF_ARGUMENTS, OF_ONE, features
-from conformance.kernel import Kernel, by_head
-from conformance.layouts import strided
+from conformance.kernel.arguments import OFFSET_STATES, OFFSETS, STATE_IN
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.layouts import strided
+from conformance.kernel.stepping import by_head
 from conformance.loader import Case
 
 Runs = Callable[[Case], bool]

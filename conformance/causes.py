@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.arguments import TIME_AXIS
+from conformance.kernel.arguments import TIME_AXIS
 from conformance.loader import HOW, Case
 
 Operands = dict[str, Any]

@@ -18,7 +18,7 @@ from conformance.cases.fitted import Size, exact_of, ordinary_of, size_of
 from conformance.cases.forms import FORMS, forms_of
 from conformance.cases.told import as_told, placed
 from conformance.findings import RAN, Ran
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.loader import Case
 from conformance.together import as_row, levels_of, taken
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from conformance.arguments import STATE_OUT
 from conformance.cases.forms import forms_of
+from conformance.kernel.arguments import STATE_OUT
 from conformance.loader import Case
 
 TOGETHER = 3  # options

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from conformance.kernel import Layout
+from conformance.kernel.kernel import Layout
 from conformance.loader import Case
 
 Status = Literal["passed", "failed", "failed to run", "skipped"]

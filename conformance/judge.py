@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Lacks
 from conformance.asked import Runs, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
@@ -27,7 +26,9 @@ from conformance.entries import described
 from conformance.features import apart, first_use
 from conformance.findings import RAN, Finding, Ran, Status, Why
 from conformance.interrupt import interrupted
-from conformance.kernel import Kernel, Misbehaved
+from conformance.kernel.arguments import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Lacks
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.misbehaved import Misbehaved
 from conformance.keywords import looked_into
 from conformance.loader import Case, ends_of_documents
 from conformance.sentences import sentence

@@ -13,13 +13,14 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from conformance.arguments import ABSENT, names_of
 from conformance.asked import usual_with_options
 from conformance.cases import cases
 from conformance.cases.crossed import DTYPES
 from conformance.cases.fitted import ordinary_of, plain, usual
 from conformance.demands import small_cases
-from conformance.kernel import Kernel, with_absent
+from conformance.kernel.arguments import ABSENT, names_of
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import with_absent
 from conformance.loader import Case
 from conformance.together import taken
 

@@ -16,7 +16,7 @@ from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.findings import RAN, Finding, Status, Why
 from conformance.judge import forms, never_in_each_way, run, settled, trial_of_settled, verdict, why, with_cause
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.loader import Case, save
 from conformance.models.case import ModelCase, read_all
 from conformance.models.judge import judge_model

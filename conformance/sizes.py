@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from torch import Tensor
 
-from conformance.arguments import OFFSETS, STATE_IN, TIME_AXIS
 from conformance.features import OF_ARGUMENTS, features, operand_of, sizes
 from conformance.findings import Ran
-from conformance.kernel import Kernel, Layout
+from conformance.kernel.arguments import OFFSETS, STATE_IN, TIME_AXIS
+from conformance.kernel.kernel import Kernel, Layout
 from conformance.loader import Case
 
 _TOLD: dict[str, dict[str, str]] = {

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from itertools import chain, combinations, product
 from typing import Any
 
-from conformance.arguments import STATE_OUT
 from conformance.asked import as_words, fitting, takes, told_apart, tried_with_options
 from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
 from conformance.cases.fitted import Size, exact_of, fitted_cases, ordinary_of, size_of
 from conformance.cases.told import as_told, placed
 from conformance.findings import RAN, Ran
-from conformance.kernel import Kernel
+from conformance.kernel.arguments import STATE_OUT
+from conformance.kernel.kernel import Kernel
 from conformance.loader import Case
 
 Together = frozenset[Option]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from conformance.arguments import OFFSETS
 from conformance.asked import fitting, named
 from conformance.cases.crossed import Option, options_of
 from conformance.cases.fitted import Size
 from conformance.cases.told import WAYS, asked_in_name, fitted_told_cases, fitted_told_with, meeting_ways, ways_in_rows
 from conformance.findings import RAN, Ran
-from conformance.kernel import Kernel
+from conformance.kernel.arguments import OFFSETS
+from conformance.kernel.kernel import Kernel
 from conformance.loader import Case
 
 Asks = Callable[[Case], Iterable[Ran]]

@@ -24,7 +24,7 @@ from conformance.cases.equal import equal_sizes
 from conformance.cases.finer import finer
 from conformance.cases.kept import kept
 from conformance.cases.packing import WIDE_LENGTHS, cuts_of, documents_of, inside_of_chunks
-from conformance.layouts import same_in_all_rows
+from conformance.kernel.layouts import same_in_all_rows
 from conformance.loader import Case
 from conformance.lots import lot
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from conformance.cases.curves import EXPONENTS, HALF_LIFE_LENGTH, HALF_LIVES, ULP, UNITS
 from conformance.cases.draw import BF16, Draw, case, name_of
 from conformance.cases.states import AFTER_A_STATE
-from conformance.layouts import same_in_all_rows
+from conformance.kernel.layouts import same_in_all_rows
 from conformance.loader import Case
 
 KEEP, ERASE = 0.0, -256.0

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.arguments import STATE_IN, TIME_AXIS
-from conformance.kernel import piece
+from conformance.kernel.arguments import STATE_IN, TIME_AXIS
+from conformance.kernel.kernel import piece
 from conformance.loader import HOW, Case, ends_of_documents
 
 BF16 = torch.bfloat16

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.arguments import STATE_IN, TIME_AXIS
 from conformance.cases.curves import half_a_unit
 from conformance.cases.ordinary import FAINTEST, ROUNDED, SIGNED
-from conformance.kernel import piece
+from conformance.kernel.arguments import STATE_IN, TIME_AXIS
+from conformance.kernel.kernel import piece
 from conformance.loader import HOW, Case, ends_of_documents
 
 _KEPT = 2048  # cases: more than a kernel is asked

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from conformance.arguments import names_of
 from conformance.faults import scan, small, ssd
 from conformance.faults.reported import REPORTED
-from conformance.kernel import Kernel
+from conformance.kernel.arguments import names_of
+from conformance.kernel.kernel import Kernel
 
 
 @dataclass(frozen=True)

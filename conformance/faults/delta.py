@@ -10,11 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from conformance.arguments import names_of
 from conformance.cases.companion import companion_cases
 from conformance.faults.numerics import tf32
 from conformance.judge import trial
-from conformance.kernel import Kernel
+from conformance.kernel.arguments import names_of
+from conformance.kernel.kernel import Kernel
 from conformance.stages import STAGES
 
 TOLERANCES = (1e-2, 1e-3)

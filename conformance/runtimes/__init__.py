@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.models.runtime import Runtime
 
 

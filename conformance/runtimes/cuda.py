@@ -19,7 +19,8 @@ from compiler.runtime.fake_triton import is_missing
 from compiler.runtime.huggingface import routed_transformers
 from compiler.runtime.real_modules import mamba_classes
 from compiler.targets.target import KERNEL_WIDTH
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.models.runtime import Model, Runtime
 from conformance.runtimes import Known
 from conformance.runtimes.huggingface import HuggingFaceModel, HuggingFaceRuntime, opened

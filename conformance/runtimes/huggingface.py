@@ -9,7 +9,8 @@ import torch
 
 from compiler.runtime.huggingface import has_definitions, torch_only_transformers
 from conformance.faults.delta_models import DELTA_KINDS, DeltaModel
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.models.judge import KINDS
 from conformance.models.runtime import Runtime
 from conformance.runtimes import Known

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from compiler.runtime.real_modules import mamba_classes
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.models.runtime import Unsupported
 from conformance.runtimes import Known
 

@@ -15,7 +15,7 @@ from compiler.runtime import cpu_layers
 from compiler.runtime.selective_scan import selective_scan
 from compiler.runtime.ssd import ssd_scan
 from compiler.runtime.streaming import Caches, advance
-from conformance.kernel import kernel
+from conformance.kernel.signature import kernel
 from conformance.models.runtime import Unsupported
 from conformance.runtimes import Known
 

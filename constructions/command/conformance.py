@@ -109,7 +109,7 @@ def conformance(
             tested: list[Tested] = []
             version = None
             if kernel:
-                from conformance.kernel import kernel_named
+                from conformance.kernel.named import kernel_named
 
                 tested += try_kernel(kernel_named(kernel, operation, device), full)
                 _check_run(kernel, tested[0])
@@ -182,7 +182,7 @@ def _no_verdict() -> int:
 def _check_names(operation: str | None, runtime: str | None) -> None:
     """ValueError for a name that is none, before anything is run."""
     if operation:
-        from conformance.kernel import check_operation
+        from conformance.kernel.named import check_operation
 
         check_operation(operation)
     if runtime:

@@ -12,7 +12,8 @@ import sys
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from tests.conformance.blind import FAULTS
 from tests.conformance.test_blind import RIGHT, case_named, of_name, some_cases
 

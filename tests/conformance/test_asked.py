@@ -14,7 +14,7 @@ from conformance.cases.crossed import STEPS, crossed_cases
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.loader import Case
 
 STEP = FUNCTIONS["step"]

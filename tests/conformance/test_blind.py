@@ -16,7 +16,8 @@ from conformance.cases.finer import finer
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 from tests.conformance import blind_right
 from tests.conformance.blind import FAULTS, SCAN, SSD

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.arguments import STATE_IN, TIME_AXIS
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import BORDER_LENGTHS, RARE_SIZES, border_cases, chunk_rows, wide_rows
 from conformance.cases.chunk_ends import chunk_end_cases
@@ -23,7 +22,9 @@ from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule, faulty
 from conformance.judge import chunks_refused, judged, trial
-from conformance.kernel import Kernel, kernel, piece
+from conformance.kernel.arguments import STATE_IN, TIME_AXIS
+from conformance.kernel.kernel import Kernel, piece
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 from conformance.runtimes.huggingface import load
 from tests.conformance import blind_right

@@ -16,8 +16,9 @@ from conformance.cases.crossed import STEPS, crossed_cases, varied
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, run, why
-from conformance.kernel import Kernel, kernel
-from conformance.layouts import beside, same_bits
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.layouts import beside, same_bits
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 
 SCAN, STEP = FUNCTIONS["selective_scan"], FUNCTIONS["step"]

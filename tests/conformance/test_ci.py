@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from conformance.findings import Finding
 from conformance.junit import junit
-from conformance.kernel import kernel_named
+from conformance.kernel.named import kernel_named
 from conformance.report import Tested
 from constructions.command.cli import app
 from tests.constructions.test_construct import run

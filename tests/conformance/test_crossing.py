@@ -24,8 +24,9 @@ from conformance.cases.crossed import (
 from conformance.cases.packing import SHIFTS, documents_of
 from conformance.faults.small import conv, step
 from conformance.judge import judge, run, trial, untaken
-from conformance.kernel import Kernel, kernel
-from conformance.layouts import laid_out
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.layouts import laid_out
+from conformance.kernel.signature import kernel
 from tests.spread import some
 
 

@@ -16,7 +16,8 @@ from conformance.cases.companion import companion_cases
 from conformance.cases.delta import LONG
 from conformance.faults.delta import BUGS, END, MARK, caught, faulty, seen_by_random_operands
 from conformance.judge import judge
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 
 CASES = [*cases("delta_rule"), *companion_cases("delta_rule")]
 PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8")

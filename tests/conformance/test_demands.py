@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.arguments import names_of
 from conformance.cases import cases
 from conformance.cases.crossed import STEPS, firsts
 from conformance.demands import demand_of
@@ -17,7 +16,9 @@ from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.judge import chunks_refused, judged, left_out, run, trial, untold
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.arguments import names_of
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.keywords import looked_into
 
 Given = dict[str, Any]

@@ -13,7 +13,8 @@ from conformance.cases.crossed import crossed_cases
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 
 SCANS = ("selective_scan", "ssd")

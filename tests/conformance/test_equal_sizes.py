@@ -21,7 +21,7 @@ from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import faulty
 from conformance.features import apart, sizes
 from conformance.judge import judged, trial
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.loader import Case
 from tests.conformance.test_crossing import is_asked, met
 

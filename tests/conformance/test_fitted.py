@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from conformance.arguments import SIGNATURES
 from conformance.asked import fitting, never_asked, not_run, takes
 from conformance.cases import cases
 from conformance.cases.crossed import options_of, varied
@@ -17,7 +16,8 @@ from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.findings import Ran
 from conformance.judge import judged, trial
-from conformance.kernel import Kernel
+from conformance.kernel.arguments import SIGNATURES
+from conformance.kernel.kernel import Kernel
 
 RIGHT: Mapping[str, Callable[..., Any]] = {**FUNCTIONS, "delta_rule": delta_rule}
 Fits = Callable[[Mapping[str, Any]], bool]

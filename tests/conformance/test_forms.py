@@ -21,8 +21,9 @@ from conformance.cases.forms import form_cases, form_factors_of, form_rows, form
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, trial
-from conformance.kernel import Kernel, kernel
-from conformance.layouts import laid_out, shares, viewed
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.layouts import laid_out, shares, viewed
+from conformance.kernel.signature import kernel
 from conformance.loader import Case, ends_of_documents
 from conformance.lots import lot
 

@@ -17,7 +17,7 @@ from conformance.faults.small import conv
 from conformance.faults.small import norm as right_norm
 from conformance.findings import Finding
 from conformance.judge import judge, judged, run
-from conformance.kernel import kernel
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)

@@ -12,7 +12,7 @@ from conformance.faults.catalogue import kernel as ours
 from conformance.faults.small import conv
 from conformance.findings import Finding
 from conformance.judge import judged, run, why
-from conformance.kernel import kernel
+from conformance.kernel.signature import kernel
 from conformance.report import Tested
 from conformance.values import asked_values, shown
 from constructions.command.conformance import _verdict

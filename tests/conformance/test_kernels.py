@@ -14,7 +14,8 @@ from conformance import load, report, save
 from conformance.cases import OPERATIONS, cases, drawn
 from conformance.cases.companion import companion_cases
 from conformance.judge import judge, judged
-from conformance.kernel import kernel, kernel_named
+from conformance.kernel.named import kernel_named
+from conformance.kernel.signature import kernel
 from conformance.models.build import build
 from conformance.models.companion import companion
 from conformance.models.judge import judge_model

@@ -13,7 +13,8 @@ from conformance.cases.large import POSITIONS, SIZES, large_cases, large_rows
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 
 WIDE = {"selective_scan": ("u", 1, 256), "ssd": ("x", 2, 128), "conv": ("x", 1, 300), "norm": ("x", -1, 2048)}
 """An operand, its axis of channels or heads, and how many the crossing has at most, or an occupancy case."""

@@ -21,7 +21,8 @@ from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import faulty
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 from tests.conformance import blind_right
 from tests.conformance.test_crossing import is_asked, met

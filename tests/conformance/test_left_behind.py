@@ -21,9 +21,11 @@ from conformance.entries import described
 from conformance.faults.delta import delta_rule
 from conformance.faults.small import conv, norm
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel, kernel_named
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.named import kernel_named
+from conformance.kernel.settings import of_the_kernel, put, settings
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
-from conformance.settings import of_the_kernel, put, settings
 from tests.fresh import fresh
 
 

@@ -13,7 +13,7 @@ from conformance.cases import cases
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, never_in_each_way, run, trial
-from conformance.kernel import kernel
+from conformance.kernel.signature import kernel
 from conformance.keywords import looked_into
 from conformance.loader import Case
 

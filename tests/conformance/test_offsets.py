@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.arguments import OFFSETS, OPERATIONS, SIGNATURES, STATE_IN, TIME_AXIS
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.each_state import of_each_document
@@ -18,7 +17,9 @@ from conformance.cases.states import AFTER_A_STATE
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.delta import delta_rule
 from conformance.judge import forms, judged, told, trial
-from conformance.kernel import Kernel, kernel, piece
+from conformance.kernel.arguments import OFFSETS, OPERATIONS, SIGNATURES, STATE_IN, TIME_AXIS
+from conformance.kernel.kernel import Kernel, piece
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 
 OPS = ("selective_scan", "ssd", "delta_rule")

@@ -14,7 +14,8 @@ from conformance.cases import OPERATIONS, cases
 from conformance.faults.catalogue import kernel as right
 from conformance.faults.delta import faulty
 from conformance.judge import judged
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 
 DECAYS = {"A", "g"}  # exp of them is exact only as 0 and 1, whatever bits they have
 STEP = ("x", "dt", "B", "C", "D", "z", "dt_bias")

@@ -20,7 +20,7 @@ from conformance.faults.small import conv
 from conformance.features import apart, features, first_use
 from conformance.findings import Finding, Why
 from conformance.judge import _values, judge, run, trial, why
-from conformance.kernel import kernel
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 from constructions.command.conformance import _why
 

@@ -9,7 +9,8 @@ import torch
 
 from conformance.cases import cases
 from conformance.judge import judged
-from conformance.kernel import kernel, kernel_named
+from conformance.kernel.named import kernel_named
+from conformance.kernel.signature import kernel
 from conformance.report import try_kernel
 
 

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.arguments import SIGNATURES
 from conformance.cases import cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossed import crossed_cases
@@ -23,7 +22,9 @@ from conformance.faults.delta import delta_rule
 from conformance.faults.small import conv, norm
 from conformance.findings import Finding
 from conformance.judge import _unknown_borders, chunks_refused, judge, judged, run, trial, why
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.arguments import SIGNATURES
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.keywords import looked_into
 from conformance.loader import Case
 from conformance.report import Tested, try_kernel

@@ -11,7 +11,7 @@ from torch import Tensor
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.small import norm
 from conformance.judge import sided, trial
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.report import try_kernel
 
 Refuses = Callable[[Tensor, "Tensor | None", int], str]

@@ -21,7 +21,8 @@ from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.findings import Ran
 from conformance.judge import run
-from conformance.kernel import Kernel, kernel
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.signature import kernel
 from conformance.report import try_kernel
 from conformance.sizes import _without, asked_sizes, counted, frontier, options_met, positions_of
 

@@ -17,7 +17,7 @@ from conformance.faults.catalogue import kernel as ours
 from conformance.faults.small import norm
 from conformance.judge import run, why
 from conformance.junit import junit
-from conformance.kernel import kernel
+from conformance.kernel.signature import kernel
 from conformance.keywords import looked_into
 from conformance.report import Tested
 from conformance.values import asked_values

@@ -13,7 +13,7 @@ from conformance.asked import as_words
 from conformance.cases.crossed import render
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.judge import trial
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.together import levels_of, met, never_met, wanted
 
 Refuses = Callable[[Mapping[str, Any]], str]

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.arguments import OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, TIME_AXIS
 from conformance.asked import never_asked
 from conformance.cases import cases
 from conformance.cases.crossed import firsts, options_of, varied
@@ -23,7 +22,8 @@ from conformance.faults.delta import delta_rule
 from conformance.findings import Ran
 from conformance.judge import judged, run, trial, untold
 from conformance.junit import _name
-from conformance.kernel import Kernel, piece
+from conformance.kernel.arguments import OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, TIME_AXIS
+from conformance.kernel.kernel import Kernel, piece
 from conformance.loader import Case, ends_of_documents
 from conformance.together import levels_of
 

@@ -12,7 +12,7 @@ from conformance.cases import cases
 from conformance.cases.companion import companion_cases
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, run, trial
-from conformance.kernel import Kernel
+from conformance.kernel.kernel import Kernel
 from conformance.values import WRITES, Values, shown, values, values_of, writing_steps
 
 FLOAT16 = torch.finfo(torch.half).max

@@ -20,10 +20,10 @@ from conformance.cases.crossings import CROSSINGS
 from conformance.faults.small import norm, step
 from conformance.judge import judged, near, sided, whole
 from conformance.junit import junit
-from conformance.kernel import kernel
+from conformance.kernel.settings import Left, of_the_kernel
+from conformance.kernel.signature import kernel
 from conformance.loader import Case
 from conformance.report import try_kernel
-from conformance.settings import Left, of_the_kernel
 from tests.conformance.test_ci import Said
 from tests.constructions.test_construct import run
 from tests.fresh import fresh

@@ -15,8 +15,8 @@ from conformance.cases.crossed import crossed_cases
 from conformance.faults.catalogue import kernel as ours
 from conformance.findings import Ran
 from conformance.judge import run
-from conformance.kernel import Kernel
-from conformance.layouts import laid_out, viewed
+from conformance.kernel.kernel import Kernel
+from conformance.kernel.layouts import laid_out, viewed
 from conformance.sizes import asked_sizes
 from conformance.together import never_met
 

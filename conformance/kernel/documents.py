@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.arguments import CASES_OF, OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, Lacks
-from conformance.layouts import beside, is_dense
+from conformance.kernel.arguments import CASES_OF, OFFSET_STATES, OFFSETS, STATE_IN, STATE_OUT, Lacks
+from conformance.kernel.layouts import beside, is_dense
 from conformance.loader import Case
 
 
