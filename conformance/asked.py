@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain, islice
 from typing import Any
 
-from conformance.cases.crossed import DTYPES, Option, option_of, options_of, varied
+from conformance.cases.factors import DTYPES
 from conformance.cases.fitted import Size, ordinary_of, plain, size_of, usual
+from conformance.cases.options import Option, option_of, options_of, varied
 from conformance.features import OF_ARGUMENTS, OF_ONE, features
 from conformance.kernel.arguments import OFFSET_STATES, OFFSETS, STATE_IN
 from conformance.kernel.kernel import Kernel

@@ -13,9 +13,11 @@ from itertools import product
 from typing import Any
 
 from conformance.asked import Runs, fitting, takes, with_options
-from conformance.cases.crossed import LENGTHS, Option, factors_of, firsts, meets
+from conformance.cases.factors import LENGTHS, factors_of
 from conformance.cases.fitted import Size, exact_of, ordinary_of, size_of
 from conformance.cases.forms import FORMS, forms_of
+from conformance.cases.meeting import meets
+from conformance.cases.options import Option, firsts
 from conformance.cases.told import as_told, placed
 from conformance.findings import RAN, Ran
 from conformance.kernel.kernel import Kernel

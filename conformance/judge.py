@@ -14,11 +14,12 @@ from conformance.asked import Runs, with_documents
 from conformance.asked import tried as size_tried
 from conformance.cases import cases
 from conformance.cases.borders import CHUNKS_OF
-from conformance.cases.crossed import DTYPES, LENGTHS, PACKED_ROWS, STEPS, factors_of, firsts, options_of, varied
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
+from conformance.cases.factors import DTYPES, LENGTHS, STEPS, factors_of
 from conformance.cases.fitted import plain, usual
 from conformance.cases.forms import forms_of
+from conformance.cases.options import PACKED_ROWS, firsts, options_of, varied
 from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, causes
 from conformance.demands import asked_beside, demand_anywhere, demand_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.asked import usual_with_options
 from conformance.cases import cases
-from conformance.cases.crossed import DTYPES
+from conformance.cases.factors import DTYPES
 from conformance.cases.fitted import ordinary_of, plain, usual
 from conformance.demands import small_cases
 from conformance.kernel.arguments import ABSENT, names_of

@@ -12,8 +12,10 @@ from itertools import chain, combinations, product
 from typing import Any
 
 from conformance.asked import as_words, fitting, takes, told_apart, tried_with_options
-from conformance.cases.crossed import STRENGTH, Factors, Option, factors_of, meets, option_of, rows_without
+from conformance.cases.factors import STRENGTH, Factors, factors_of
 from conformance.cases.fitted import Size, exact_of, fitted_cases, ordinary_of, size_of
+from conformance.cases.meeting import meets, rows_without
+from conformance.cases.options import Option, option_of
 from conformance.cases.told import as_told, placed
 from conformance.findings import RAN, Ran
 from conformance.kernel.arguments import STATE_OUT

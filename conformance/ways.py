@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from conformance.asked import fitting, named
-from conformance.cases.crossed import Option, options_of
 from conformance.cases.fitted import Size
+from conformance.cases.options import Option, options_of
 from conformance.cases.told import WAYS, asked_in_name, fitted_told_cases, fitted_told_with, meeting_ways, ways_in_rows
 from conformance.findings import RAN, Ran
 from conformance.kernel.arguments import OFFSETS

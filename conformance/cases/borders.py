@@ -13,19 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.cases.crossed import (
-    CHUNK_SIZES,
-    LAYER_STRENGTH,
-    LENGTHS,
-    Factors,
-    Option,
-    factors_of,
-    render,
-    rows_without,
-)
+from conformance.cases.factors import CHUNK_SIZES, LAYER_STRENGTH, LENGTHS, Factors, factors_of
 from conformance.cases.finer import finer
 from conformance.cases.kept import kept
+from conformance.cases.meeting import rows_without
+from conformance.cases.options import Option
 from conformance.cases.ordinary import ROUNDED, both, ordinary_factors_of, share_of
+from conformance.cases.rendered import render
 from conformance.loader import Case
 
 RARE_SIZES = (37, 4, 1)

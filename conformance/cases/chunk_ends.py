@@ -12,18 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.cases.crossed import (
-    CHUNK_SIZES,
-    LAYER_STRENGTH,
-    LENGTHS,
-    Factors,
-    Option,
-    factors_of,
-    render,
-    rows_without,
-)
+from conformance.cases.factors import CHUNK_SIZES, LAYER_STRENGTH, LENGTHS, Factors, factors_of
 from conformance.cases.finer import finer
 from conformance.cases.kept import kept
+from conformance.cases.meeting import rows_without
+from conformance.cases.options import Option
+from conformance.cases.rendered import render
 from conformance.loader import Case
 
 CHUNKED = ("ssd", "delta_rule")

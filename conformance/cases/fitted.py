@@ -12,10 +12,13 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from conformance.cases.crossed import Option, factors_of, render, rows_without
+from conformance.cases.factors import factors_of
 from conformance.cases.finer import finer
 from conformance.cases.kept import OTHERS
 from conformance.cases.layers import rendered
+from conformance.cases.meeting import rows_without
+from conformance.cases.options import Option
+from conformance.cases.rendered import render
 from conformance.exact import Inexact
 from conformance.loader import Case
 

@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.cases.crossed import (
-    LENGTHS,
-    STRENGTH,
-    Factors,
-    Option,
-    factors_of,
-    render,
-    rows_without,
-)
+from conformance.cases.factors import LENGTHS, STRENGTH, Factors, factors_of
 from conformance.cases.finer import finer
 from conformance.cases.kept import kept
+from conformance.cases.meeting import rows_without
+from conformance.cases.options import Option
+from conformance.cases.rendered import render
 from conformance.loader import Case
 from conformance.steps import STEPS, steps_of
 

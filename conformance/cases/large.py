@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.cases.crossed import LENGTHS, Option, factors_of, meets, option_of, render, rows_without
+from conformance.cases.factors import LENGTHS, factors_of
 from conformance.cases.kept import kept
 from conformance.cases.layers import rendered
+from conformance.cases.meeting import meets, rows_without
+from conformance.cases.options import Option, option_of
+from conformance.cases.rendered import render
 from conformance.loader import Case
 
 POSITIONS = {**dict.fromkeys(("selective_scan", "ssd", "conv", "delta_rule"), 130), "norm": 140}

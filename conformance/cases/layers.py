@@ -18,17 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conformance.cases.crossed import (
-    LAYER_STRENGTH,
-    LENGTHS,
-    Factors,
-    Option,
-    layer_factors_of,
-    rows_without,
-    wide_factors_of,
-)
+from conformance.cases.factors import LAYER_STRENGTH, LENGTHS, Factors, layer_factors_of, wide_factors_of
 from conformance.cases.finer import finer
 from conformance.cases.kept import kept
+from conformance.cases.meeting import rows_without
+from conformance.cases.options import Option
 from conformance.cases.ordinary import A_STEP, ROUNDED, Row, both
 from conformance.loader import Case
 

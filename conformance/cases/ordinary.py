@@ -21,22 +21,15 @@ import torch
 from torch import Tensor
 
 from conformance import exact
-from conformance.cases.crossed import (
-    DTYPES,
-    LENGTHS,
-    STRENGTH,
-    Factors,
-    Option,
-    called,
-    crossing,
-    factors_of,
-    rows_without,
-)
 from conformance.cases.curves import ULP, half_a_unit
 from conformance.cases.draw import LAYER, Draw, assemble
+from conformance.cases.factors import DTYPES, LENGTHS, STRENGTH, Factors, factors_of
 from conformance.cases.finer import finer
 from conformance.cases.kept import kept
+from conformance.cases.meeting import rows_without
+from conformance.cases.options import Option
 from conformance.cases.packing import inside_of_chunks
+from conformance.cases.rendered import called, crossing
 from conformance.loader import Case
 
 A_STEP = 4 * ULP  # the error of a step, as of a half-life

@@ -13,22 +13,14 @@ from functools import cache
 from itertools import combinations, islice
 from typing import Any
 
-from conformance.cases.crossed import (
-    LAYER_STRENGTH,
-    LENGTHS,
-    STRENGTH,
-    Factors,
-    Option,
-    factors_of,
-    meets,
-    option_of,
-    render,
-    rows_without,
-)
+from conformance.cases.factors import LAYER_STRENGTH, LENGTHS, STRENGTH, Factors, factors_of
 from conformance.cases.finer import finer
 from conformance.cases.fitted import UNIT, Size, fitted_factors_of, rendered_at
 from conformance.cases.kept import kept
+from conformance.cases.meeting import meets, rows_without
+from conformance.cases.options import Option, option_of
 from conformance.cases.ordinary import ROUNDED, both, share_of
+from conformance.cases.rendered import render
 from conformance.loader import Case
 
 Together = frozenset[Option]
@@ -119,7 +111,7 @@ def meeting_ways(op: str, levels: Mapping[str, Any]) -> set[Together]:
 
 
 def asked_in_name(case: Case) -> dict[str, Any]:
-    """The ways of a case and whether a last state is asked for, by the words of its name: see `crossed.called`."""
+    """The ways of a case and whether a last state is asked for, by the words of its name: see `rendered.called`."""
     words = case.name.removeprefix("fitted: ").split(", ")
     found: dict[str, Any] = {"whole": "one for a row" in words, "last state": "last state" in words}
     told = (value for value in ("numbers", "offsets") if f"told by {value} alone" in words)

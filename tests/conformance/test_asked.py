@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from conformance.cases import cases
-from conformance.cases.crossed import STEPS, crossed_cases
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.factors import STEPS
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged

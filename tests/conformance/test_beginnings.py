@@ -13,7 +13,8 @@ import pytest
 from conformance import values
 from conformance.cases import crossed
 from conformance.cases.beginnings import at_every_border
-from conformance.cases.crossed import PACKED_ROWS, Option, crossed_cases
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.options import PACKED_ROWS, Option
 from conformance.cases.packing import documents_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours

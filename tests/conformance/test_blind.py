@@ -11,8 +11,10 @@ import pytest
 import torch
 
 from conformance.cases import cases
-from conformance.cases.crossed import _scan, called, factors_of, rows_without, wide_factors_of
+from conformance.cases.factors import factors_of, wide_factors_of
 from conformance.cases.finer import finer
+from conformance.cases.meeting import rows_without
+from conformance.cases.rendered import _scan, called
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged

@@ -15,8 +15,8 @@ from conformance import exact
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import BORDER_LENGTHS, RARE_SIZES, border_cases, chunk_rows, wide_rows
 from conformance.cases.chunk_ends import chunk_end_cases
-from conformance.cases.crossed import CHUNK_SIZES, LENGTHS, STEPS, factors_of
 from conformance.cases.crossings import CROSSINGS
+from conformance.cases.factors import CHUNK_SIZES, LENGTHS, STEPS, factors_of
 from conformance.cases.ordinary import ordinary_factors_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours

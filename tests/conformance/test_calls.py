@@ -12,7 +12,9 @@ from torch import Tensor
 
 from conformance.cases import cases
 from conformance.cases.companion import companion_cases
-from conformance.cases.crossed import STEPS, crossed_cases, varied
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.factors import STEPS
+from conformance.cases.options import varied
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, run, why

@@ -12,15 +12,9 @@ from compiler.runtime.selective_scan import selective_scan
 from conformance import exact
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.covering import covering, tuples
-from conformance.cases.crossed import (
-    LENGTHS,
-    STEPS,
-    crossed_cases,
-    factors_of,
-    options_of,
-    varied,
-    wide_factors_of,
-)
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.factors import LENGTHS, STEPS, factors_of, wide_factors_of
+from conformance.cases.options import options_of, varied
 from conformance.cases.packing import SHIFTS, documents_of
 from conformance.faults.small import conv, step
 from conformance.judge import judge, run, trial, untaken

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from conformance.cases import cases
-from conformance.cases.crossed import STEPS, firsts
+from conformance.cases.factors import STEPS
+from conformance.cases.options import firsts
 from conformance.demands import demand_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours

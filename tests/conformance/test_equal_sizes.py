@@ -15,8 +15,9 @@ from torch import Tensor
 
 from conformance import values
 from conformance.cases import OPERATIONS
-from conformance.cases.crossed import STEPS, crossed_cases, equal_rows, factors_of
+from conformance.cases.crossed import crossed_cases, equal_rows
 from conformance.cases.equal import EQUAL
+from conformance.cases.factors import STEPS, factors_of
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import faulty
 from conformance.features import apart, sizes

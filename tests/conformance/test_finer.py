@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from conformance.cases import OPERATIONS
-from conformance.cases.crossed import STRENGTH, crossed_cases, factors_of, rows_without, wide_factors_of
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.factors import STRENGTH, factors_of, wide_factors_of
 from conformance.cases.finer import DOCUMENTS, GROUPS, ROWS, finer
+from conformance.cases.meeting import rows_without
 from conformance.cases.packing import SHIFTS
 from conformance.loader import ends_of_documents
 

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.asked import fitting, never_asked, not_run, takes
 from conformance.cases import cases
-from conformance.cases.crossed import options_of, varied
 from conformance.cases.fitted import fitted_cases, plain, size_of, usual
+from conformance.cases.options import options_of, varied
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule

@@ -14,10 +14,12 @@ import torch
 from torch import Tensor
 
 from conformance.cases import OPERATIONS
-from conformance.cases.crossed import STEPS, crossed_cases, meets
+from conformance.cases.crossed import crossed_cases
 from conformance.cases.crossings import CROSSINGS
+from conformance.cases.factors import STEPS
 from conformance.cases.forms import FORMS as FORMS_OF
 from conformance.cases.forms import form_cases, form_factors_of, form_rows, forms_of
+from conformance.cases.meeting import meets
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, trial

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.cases.crossed import crossed_cases, option_of
+from conformance.cases.crossed import crossed_cases
 from conformance.cases.large import POSITIONS, SIZES, large_cases, large_rows
+from conformance.cases.options import option_of
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import delta_rule
 from conformance.judge import judged

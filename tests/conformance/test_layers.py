@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from conformance.cases import OPERATIONS, cases
-from conformance.cases.crossed import STEPS, layer_factors_of, wide_factors_of
+from conformance.cases.factors import STEPS, layer_factors_of, wide_factors_of
 from conformance.cases.layers import POSITIONS, layer_cases, layer_rows, share
 from conformance.cases.ordinary import ROUNDED, ordinary_cases
 from conformance.faults.catalogue import FUNCTIONS

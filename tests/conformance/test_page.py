@@ -15,7 +15,8 @@ from conformance import values
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import RARE_SIZES, border_cases
 from conformance.cases.chunk_ends import COUNTS, chunk_end_cases
-from conformance.cases.crossed import CHUNK_SIZES, crossed_cases, factors_of
+from conformance.cases.crossed import crossed_cases
+from conformance.cases.factors import CHUNK_SIZES, factors_of
 from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases

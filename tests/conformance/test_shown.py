@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from conformance.cases.covering import tuples
-from conformance.cases.crossed import meets
+from conformance.cases.meeting import meets
 from conformance.cases.ordinary import ROUNDED, ordinary_cases, ordinary_factors_of, ordinary_rows
 from tests.conformance.mistakes import MISTAKES, Needs, far, results, shows
 from tests.spread import some

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from conformance.asked import as_words
-from conformance.cases.crossed import render
+from conformance.cases.rendered import render
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.judge import trial
 from conformance.kernel.kernel import Kernel

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from conformance.asked import never_asked
 from conformance.cases import cases
-from conformance.cases.crossed import firsts, options_of, varied
+from conformance.cases.options import firsts, options_of, varied
 from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases, ways_in_rows
 from conformance.cases.told import WAYS as TOLD
 from conformance.faults.catalogue import FUNCTIONS
