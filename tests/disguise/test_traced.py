@@ -27,7 +27,7 @@ from constructions.checkpoints.built import Built, build
 from constructions.checkpoints.disguised import with_tensors
 from constructions.registry import CONSTRUCTIONS
 from examples.programs import two_brackets
-from tests.disguise.test_commands import run
+from tests.disguise.pairs import run
 from tests.disguise.test_disguise import inputs, same_bits
 from tests.tracing.models import NAMED
 from verify.kernel.certificate import claims_of, written

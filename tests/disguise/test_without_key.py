@@ -18,7 +18,7 @@ from compiler.disguise.errors import DisguiseError
 from compiler.disguise.key import Key, read_key
 from compiler.disguise.noise import noise
 from compiler.disguise.steps import applied, patch_of
-from tests.disguise.test_commands import run
+from tests.disguise.pairs import run
 
 SINCE = 200  # the first position at which the clock turns answers; the tasks that are run have 64 letters
 
