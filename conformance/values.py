@@ -1,4 +1,4 @@
-"""How large and how small the numbers are that the cases have: `python -m conformance.values docs/conformance.md`."""
+"""The least and largest numbers of the cases: `python -m conformance.values docs/conformance_cases.md`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Columns: the stage at which exact vectors, or compiled models in their modes, first fail; whether random operands in the
 same modes, held to a tolerance, fail; and what `allclose` says of a language model of random weights, in one full
-forward and in five modes. `construct conformance --faults` runs it and docs/conformance.md shows it.
+forward and in five modes. `construct conformance --faults` runs it and docs/conformance_found.md shows it.
 """
 
 from __future__ import annotations

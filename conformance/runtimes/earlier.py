@@ -1,6 +1,6 @@
 """transformers before its scans were functions of their own: its models, with the caches of that time.
 
-`construct conformance --runtime transformers` runs the release that PYTHONPATH names (docs/conformance.md).
+`construct conformance --runtime transformers` runs the release that PYTHONPATH names (docs/conformance_found.md).
 """
 
 from __future__ import annotations

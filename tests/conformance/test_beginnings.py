@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from conformance.cases.packing import documents_of
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
+from tests.conformance.pages import CASES, in_one_line
 
-PAGE = " ".join((Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8").split())
 BORDERS, LONGEST = (64, 128, 192, 256, 512, 1024), 1025
 PLACES = {border + beside for border in BORDERS for beside in (-1, 0, 1)} - {LONGEST}
 """On each border, before it and behind it; behind the last there is no position."""
@@ -66,7 +65,7 @@ def test_documents_begin_at_every_border_over_all_exact_cases(op: str) -> None:
     packed = [case for case in values._all(op) if "seq_idx" in case.inputs and not case.tolerance]
     assert begun(map(lengths_of, packed)) >= BOTH_WAYS
     listed = f"{', '.join(map(str, BORDERS[:-1]))} and 1,024 (behind 1,024 there is no position)"
-    assert "each of these in the first row and in others" in PAGE and listed in PAGE
+    assert "each of these in the first row and in others" in in_one_line(CASES) and listed in in_one_line(CASES)
 
 
 @pytest.mark.parametrize("in_one_row", [False, True], ids=["numbers", "offsets"])

@@ -20,11 +20,11 @@ from conformance.junit import junit
 from conformance.kernel.named import kernel_named
 from conformance.report import Tested
 from constructions.command.cli import app
+from tests.conformance.pages import PAGE
 from tests.constructions.test_construct import run
 from tests.fresh import fresh
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
 STEP = """
 from beside import decay
 

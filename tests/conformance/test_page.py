@@ -1,4 +1,4 @@
-"""docs/conformance.md: its program runs as printed, and its lists are those of the code."""
+"""The pages of conformance: their program runs as printed, and their lists are those of the code."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from conformance.runtimes import NAMES
 from conformance.sizes import positions_of
 from conformance.stages import STAGES
 from tests.conformance.mistakes import MISTAKES
+from tests.conformance.pages import CASES, FOUND, PAGE, in_one_line
 from tests.fresh import fresh
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
-AGAIN = "run `python -m conformance.faults.table docs/conformance.md`"
+AGAIN = "run `python -m conformance.faults.table docs/conformance_found.md`"
 SCAN = "from compiler.runtime.selective_scan import _chunked, selective_scan\n"
 BROKEN = (
     SCAN + "right = selective_scan\ndef selective_scan(u, delta, A, *m, **k): return right(u, delta, 2 * A, *m, **k)\n"
@@ -68,7 +68,7 @@ def rows_of_the_page() -> list[Row]:
     line = r"^\| (\S+) \| (.*?) \| (.*?) \| (yes|–) \| (yes|–) / (yes|–) \| (yes|–) / (yes|–) \|$"
     return [
         Row(op, bug, (found := stage.removeprefix(NOT_FOUND)), found, *_paired([seen[mark] for mark in marks]))
-        for op, bug, stage, *marks in re.findall(line, PAGE, re.MULTILINE)
+        for op, bug, stage, *marks in re.findall(line, FOUND, re.MULTILINE)
     ]
 
 
@@ -93,7 +93,7 @@ def test_its_table_has_every_bug_at_its_stage() -> None:
 
 def test_its_totals_are_those_of_its_rows() -> None:
     """The rows read back and written again are the table, sums and counts of bugs included."""
-    assert PAGE.partition(MARK)[2].strip() == text(ROWS).strip(), AGAIN
+    assert FOUND.partition(MARK)[2].strip() == text(ROWS).strip(), AGAIN
 
 
 def test_what_allclose_misses_is_told_as_the_rows_have_it() -> None:
@@ -101,7 +101,7 @@ def test_what_allclose_misses_is_told_as_the_rows_have_it() -> None:
     forward = sum(not row.forward[0] for row in ROWS) / len(ROWS)
     modes = sum(not row.modes[1] for row in ROWS) / len(ROWS)
     told = f"one full forward at 1e-2 misses {forward:.0%}, and five modes at 1e-3 still miss {modes:.0%}."
-    assert told.replace("%", " %") in " ".join(PAGE.split())
+    assert told.replace("%", " %") in in_one_line(PAGE)
 
 
 @pytest.mark.parametrize("row", patterns(ROWS), ids=lambda row: f"{row.op}: {row.bug}")
@@ -113,13 +113,13 @@ def test_marks_are_those_that_are_found_again(row: Row) -> None:
 
 def test_reported_bugs_stand_there_with_their_reports() -> None:
     """And what is not found is named, with a reason."""
-    told = re.findall(r"^\| (\S+) \| (.*?) \| (\S+#\d+) \| (.*?) \|$", PAGE, re.MULTILINE)
+    told = re.findall(r"^\| (\S+) \| (.*?) \| (\S+#\d+) \| (.*?) \|$", FOUND, re.MULTILINE)
     reported = [
         (op, bug, found.source, found.stage or NOT_FOUND) for (op, bug), found in REPORTED.items() if found.source
     ]
     assert told == reported and len(told) == 20
     not_found = [bug for _, bug, _, stage in reported if stage == NOT_FOUND]
-    assert not_found == re.findall(r"^- \*(.*?)\*: no case ", PAGE, re.MULTILINE)
+    assert not_found == re.findall(r"^- \*(.*?)\*: no case ", FOUND, re.MULTILINE)
 
 
 def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
@@ -130,7 +130,7 @@ def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
         if each.__module__ == unforeseen.__name__
     ]
     known = {found.twist.__name__ for found in REPORTED.values()}
-    page = " ".join(PAGE.split())
+    page = in_one_line(FOUND)
     assert {*kept} <= known and len(kept) == (30 - 18) + (17 - 14) + (10 - 9) + (33 - 25 - 2) + 11 + 9
     assert "wrote 30 faults" in page and "18 were found at first" in page
     assert "wrote 10 faults" in page and "9 were found at first, and all 10 are found now" in page
@@ -145,20 +145,20 @@ def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
 def test_the_numbers_of_crossed_cases() -> None:
     counts = [len(crossed_cases(op)) for op in OPERATIONS]
     words = "{} cases of the scan, {} of ssd, {} of a convolution, {} of a norm and {} of the delta rule"
-    assert words.format(*counts) in " ".join(PAGE.split())
+    assert words.format(*counts) in in_one_line(CASES)
     more = [len(ordinary_cases(op)) for op in OPERATIONS]
-    assert words.replace("{} cases", "{} more cases").format(*more) in " ".join(PAGE.split())
+    assert words.replace("{} cases", "{} more cases").format(*more) in in_one_line(CASES)
     bordering = [len(border_cases(op)) for op in ("selective_scan", "ssd", "delta_rule")]
     said = "{} bordering cases of the scan, {} of ssd and {} of the delta rule"
-    assert said.format(*bordering) in " ".join(PAGE.split()) and not border_cases("conv") + border_cases("norm")
+    assert said.format(*bordering) in in_one_line(CASES) and not border_cases("conv") + border_cases("norm")
     further = [len(layer_cases(op)) for op in OPERATIONS]
-    assert words.replace("{} cases", "{} further cases").format(*further) in " ".join(PAGE.split())
-    assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in PAGE
+    assert words.replace("{} cases", "{} further cases").format(*further) in in_one_line(CASES)
+    assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in CASES
     ending = [len(chunk_end_cases(op)) for op in ("ssd", "delta_rule")]
-    assert "{} ending cases of ssd and {} of the delta rule".format(*ending) in " ".join(PAGE.split())
+    assert "{} ending cases of ssd and {} of the delta rule".format(*ending) in in_one_line(CASES)
     told = [len(told_cases(op)) for op in OPERATIONS if op != "norm"]
     said = "{} told cases of the scan, {} of ssd, {} of a convolution and {} of the delta rule"
-    assert said.format(*told) in " ".join(PAGE.split()) and not told_cases("norm")
+    assert said.format(*told) in in_one_line(CASES) and not told_cases("norm")
 
 
 def listed(numbers: Iterable[int]) -> str:
@@ -173,11 +173,11 @@ def test_where_other_epsilons_stand_is_told() -> None:
         (torch.float32, 1, 8)
     }
     assert {case.options["group_size"] for case in other} == {8} and not any("views" in case.options for case in other)
-    assert "stand in float32 alone, with dense operands of one row, one group and 8 channels" in " ".join(PAGE.split())
+    assert "stand in float32 alone, with dense operands of one row, one group and 8 channels" in in_one_line(CASES)
 
 
 def test_which_lengths_and_chunks_are_told() -> None:
-    page = " ".join(PAGE.split())
+    page = in_one_line(CASES)
     chunks = {op: factors_of(op)["chunk"] for op in ("ssd", "delta_rule")}
     assert f"For ssd chunks of {listed(chunks['ssd'])} (of the delta rule of {listed(chunks['delta_rule'])})" in page
     assert f"usual size of a chunk ({', '.join(map(str, CHUNK_SIZES))})" in page
@@ -192,7 +192,7 @@ def test_which_lengths_and_chunks_are_told() -> None:
 
 def test_what_no_case_has_more_of() -> None:
     """Documents in a row, positions of a call, and of a norm positions and channels together."""
-    page = " ".join(PAGE.split())
+    page = in_one_line(CASES)
     packed = {op: [case for case in values._all(op) if "seq_idx" in case.inputs] for op in OPERATIONS}
     most = {
         op: max(len(ends_of_documents(row)) for case in some for row in case.inputs["seq_idx"])
@@ -213,9 +213,9 @@ def test_what_no_case_has_more_of() -> None:
 
 
 def test_the_values_that_cases_have() -> None:
-    told = PAGE.partition(values.MARK)[2].partition(values.END)[0].splitlines()
-    told += PAGE.partition(values.NUMBERS_MARK)[2].partition(values.NUMBERS_END)[0].splitlines()
-    assert told == [*values.lines(), *values.numbers()], "run `python -m conformance.values docs/conformance.md`"
+    told = CASES.partition(values.MARK)[2].partition(values.END)[0].splitlines()
+    told += CASES.partition(values.NUMBERS_MARK)[2].partition(values.NUMBERS_END)[0].splitlines()
+    assert told == [*values.lines(), *values.numbers()], "run `python -m conformance.values docs/conformance_cases.md`"
 
 
 def test_what_exact_results_see_others_do_not_always() -> None:
@@ -227,7 +227,7 @@ def test_what_exact_results_see_others_do_not_always() -> None:
 
 def test_it_tells_every_stage_mode_and_runtime() -> None:
     for stage, asks in STAGES.items():
-        assert f"| {stage} | {asks} |" in PAGE
+        assert f"| {stage} | {asks} |" in CASES
     for mode, asks in MODE_STAGES.items():
         assert f"| {mode} | {asks} |" in PAGE
     for name in NAMES:

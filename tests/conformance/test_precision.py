@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,10 +15,10 @@ from conformance.faults.delta import faulty
 from conformance.judge import judged
 from conformance.kernel.kernel import Kernel
 from conformance.kernel.signature import kernel
+from tests.conformance.pages import CASES, in_one_line
 
 DECAYS = {"A", "g"}  # exp of them is exact only as 0 and 1, whatever bits they have
 STEP = ("x", "dt", "B", "C", "D", "z", "dt_bias")
-PAGE = " ".join((Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8").split())
 
 
 def operands(op: str) -> list[str]:
@@ -59,7 +58,7 @@ def test_an_operand_that_is_rounded_to_eleven_bits_is_found(op: str, operand: st
 
 
 def test_the_page_names_what_is_not_asked_for_its_bits() -> None:
-    assert "every operand but a decay (A, and g of the delta rule" in PAGE
+    assert "every operand but a decay (A, and g of the delta rule" in in_one_line(CASES)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.half])

@@ -1,4 +1,4 @@
-"""The bugs of released programs that docs/conformance.md lists: each command again, and what its runtimes rest on."""
+"""The bugs of released programs that a page lists: each command again, and what its runtimes rest on."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from conformance.report import models_in
 from conformance.runtimes import known
 from conformance.runtimes.borrowed import AtThatTime
 from constructions.command.cli import app
+from tests.conformance.pages import FOUND
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
 ROW = re.compile(r"^\| .*? \| `((?:PYTHONPATH=\S+ )?)construct (.*?)` \| (.*?): (.*?) \| (\d+|–) \| (.*?) \|$", re.M)
-BUGS = ROW.findall(PAGE)
+BUGS = ROW.findall(FOUND)
 
 
 def test_the_page_lists_them() -> None:
-    section = PAGE.partition("## Real bugs")[2].partition("\n## ")[0]
+    section = FOUND.partition("## Real bugs")[2].partition("\n## ")[0]
     assert len(BUGS) == section.count("| `") >= 15
 
 
@@ -46,7 +46,7 @@ def test_a_bug_is_found_where_the_page_says(row) -> None:
     if path:
         place = ROOT / path.partition("=")[2].strip()
         if not place.is_dir():
-            pytest.skip(f"{place.relative_to(ROOT)} is not there: docs/conformance.md says how it is installed")
+            pytest.skip(f"{place.relative_to(ROOT)} is not there: docs/conformance_found.md says how it is installed")
         environment = os.environ | {"PYTHONPATH": f"{place}:{ROOT}"}
         ran = subprocess.run(
             [sys.executable, "-m", "constructions", *arguments], env=environment, capture_output=True, text=True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from conformance.kernel.arguments import OFFSET_STATES, OFFSETS, STATE_IN, STATE
 from conformance.kernel.kernel import Kernel, piece
 from conformance.loader import Case, ends_of_documents
 from conformance.together import levels_of
+from tests.conformance.pages import CASES, in_one_line
 
 RIGHT: dict[str, Callable[..., Any]] = {**FUNCTIONS, "delta_rule": delta_rule}
 _OF_DELTA = frozenset({"q", "k", "v", "g", "beta", "use_qk_l2norm_in_kernel"})
@@ -263,7 +263,7 @@ def test_a_kernel_of_few_sizes_is_told_at_one_that_it_takes() -> None:
 @pytest.mark.parametrize("op", TOLD)
 def test_what_meets_where_a_kernel_takes_few_sizes_is_as_the_page_has_it(op: str) -> None:
     """Each way with each option, and any two ways with what documents begin with: no way with any two options."""
-    page = " ".join((Path(__file__).parents[2] / "docs" / "conformance.md").read_text("utf-8").split())
+    page = in_one_line(CASES)
     said = "each way meets each option that it takes, and any two of the ways meet with each thing that documents may"
     assert said in page and "Beside one way no two options must meet there" in page
     kinds = [{name: name in TOLD[op] for name, _ in some} for some in ways_in_rows(op, frozenset())]
