@@ -341,7 +341,8 @@ TRUTHS = (
         "h_t = Σx(s) = t for an input of ones.",
         "A float32 sum of ones stops at 2^24.",
         "Where all that reads the count are falling ramps relu(H − t) and what is made of them, such as t ≤ H, it is "
-        "right at every length (on Mamba-2 up to 5,931,641 tokens); other uses are refused for more than 2^24 tokens.",
+        "right at every length (as a language model on Mamba-2, up to 5,931,641 tokens, or 11,863,283 by its width); "
+        "other uses are refused for more than 2^24 tokens.",
         count_stops,
     ),
     Truth(

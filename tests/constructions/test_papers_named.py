@@ -63,6 +63,19 @@ def test_a_hard_setting_beyond_the_papers_is_told_in_the_note() -> None:
                 assert f"γ = {ratio:g}" in experiment.note and f"at most {LARGEST_RATIO:g}" in experiment.note
 
 
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith(("figure-", "table-"))])
+def test_the_small_sizes_of_a_note_are_those_that_are_trained(name: str) -> None:
+    """Of each table its own: which lengths and letters, or none."""
+    tasks = [control.task for entry in chosen(name) for control in entry.controls]
+    _, said, small = EXPERIMENTS[name].note.partition("Small: ")
+    assert bool(said) == bool(tasks)
+    if tasks:
+        told = small.split(".")[0]
+        (lengths,) = re.findall(r"T = (\d+(?:, \d+)*(?: and \d+)?)", told)
+        assert {int(length) for length in re.findall(r"\d+", lengths)} == {task.length for task in tasks}
+        assert {f"V = {task.vocab}" for task in tasks} == {*re.findall(r"V = \d+", told)}
+
+
 def test_every_paper_that_is_built_is_cited() -> None:
     cited = (ROOT / "CITATION.cff").read_text("utf-8").replace('\\"', '"')
     for title in (papers.SELECTIVITY, papers.FREE_LUNCH, papers.EXPRESSIVITY, papers.TOKEN_SELECTION):
