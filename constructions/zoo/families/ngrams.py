@@ -202,7 +202,8 @@ FAMILY = Family(
         ),
         Own(
             "trigram-3",
-            "the most probable letter behind the last two, of 3; a text begins behind b b",
+            "the most probable letter behind the last two, of 3, by log-probabilities rounded to 1/4, where one leads; "
+            "a text begins behind b b",
             lambda: trigram(3),
             _trigram(3),
         ),
@@ -216,7 +217,7 @@ FAMILY = Family(
         ),
         *sizes(
             "topic-of-{}-words",
-            "which topic a text of {} different words is about, by naive Bayes, up to {} words long (table {})",
+            "which topic a text out of {} words is about, by naive Bayes in 64ths, up to {} words long (table {})",
             bayes,
             _topic,
             (6, 32, 8),

@@ -75,7 +75,9 @@ FAMILY = Family(
         _of("copy-pointer", f"{_PLACE} by a token of its own", Copy, form="pointer", n=6),
         _of("copy-place", f"{_PLACE} by every token", Copy, form="place", n=6),
         _of("selective-copy", "the letters of a text with noise, without the noise", SelectiveCopy, n=4, length=12),
-        _of("phonebook", "the number of a name in a book of two entries", Phonebook, names=4, entries=2, digits=2),
+        _of(
+            "phonebook", "the number of a name in a book of up to two entries", Phonebook, names=4, entries=2, digits=2
+        ),
         _of("selection-angle", "the value whose angle fits the query best", TokenSelection, size=8, length=12),
         _of("selection-signs", "the same for vectors of ±1", TokenSelection, keys="signs", size=3, length=12),
         _of("recall-first", f"{_RECALL}, keys that repeat", AssociativeRecall, keys=4, values=4, pairs=4),

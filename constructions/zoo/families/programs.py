@@ -29,9 +29,17 @@ FAMILY = Family(
         _of("edit-distance-4", "the edit distance of two words of up to 4 letters", EditDistance, length=4),
         _of("lcs-3", "the longest common subsequence of two words of up to 3", LongestCommonSubsequence, length=3),
         _of("lcs-5", "the longest common subsequence of two words of up to 5", LongestCommonSubsequence, length=5),
-        _of("lis-4", "the longest rising subsequence of 4 numbers", LongestIncreasingSubsequence, length=4, values=4),
-        _of("max-subarray-4", "the largest sum of neighbours among 4 numbers", MaximumSubarray, length=4, values=4),
-        _of("knapsack-2", "a knapsack of 2 items and capacity 4", Knapsack, items=2, capacity=4, values=3),
+        _of(
+            "lis-4",
+            "the longest rising subsequence of up to 4 numbers",
+            LongestIncreasingSubsequence,
+            length=4,
+            values=4,
+        ),
+        _of(
+            "max-subarray-4", "the largest sum of neighbours among up to 4 numbers", MaximumSubarray, length=4, values=4
+        ),
+        _of("knapsack-2", "a knapsack of up to 2 items and capacity 4", Knapsack, items=2, capacity=4, values=3),
         _of("fibonacci-10", "Fibonacci numbers modulo 10", Fibonacci, modulus=10, length=20),
         _of("fibonacci-7", "Fibonacci numbers modulo 7", Fibonacci, modulus=7, length=12),
         _of("coin-change-134", "the fewest coins of 1, 3, 4 for each amount up to 12", CoinChange, amount=12),
