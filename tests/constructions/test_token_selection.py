@@ -1,13 +1,16 @@
 """Paper D's statements on fnn+ssm: every small input, long random ones, cases that attack, sizes and commands."""
 
 import json
+import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
 
+from compiler import CompileError
 from compiler.driver import compile
 from constructions.checkpoints import artifact
 from constructions.checkpoints.built import build
@@ -233,3 +236,12 @@ def test_the_module_is_what_is_verified():
     object.__setattr__(built.compiled, "module", lambda: damaged)
     results = network.verify(built, "random", 8, QUIET)
     assert not network.passed(built, results)
+
+
+def test_mamba2_takes_n_grams_of_as_long_strings_as_the_page_states():
+    """Of n = 3 and 8 tokens: its norm has no room for what more contexts might add up to."""
+    page = " ".join((Path(__file__).parents[2] / "docs" / "token_selection.md").read_text("utf-8").split())
+    longest = int(re.findall(r"strings of up to (\d+) tokens fit", page)[0])
+    build(CopyNgram(3, 8, longest, arch="mamba2"))
+    with pytest.raises(CompileError, match="float32 has no room for the norm's sum of squares"):
+        build(CopyNgram(3, 8, longest + 1, arch="mamba2"))
