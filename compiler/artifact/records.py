@@ -127,11 +127,13 @@ class GuaranteeRecord:
 
 def right_answers(guarantee: Mapping[str, Any], verification: Mapping[str, Any] | None) -> str:
     """Which answers are right, in words, of a guarantee and of what was run, as JSON: "all" stands alone, or before
-    "where …", only if that is proved. Else it is said how many were tested, or that none was asked.
+    "where …", only if that is proved. Else it is said how many were tested, that none was, or that some are wrong.
     """
     answers, where = answers_word(guarantee, verification), guarantee.get("asks_where", "")
     if answers == "tested":
         answers = f"all that were tested ({(verification or {}).get('queries', 0):,})"
+    if answers == "random":
+        answers = "not all; some are wrong, at a rate that was measured"
     return f"{answers}{where and f', {where}'}"
 
 

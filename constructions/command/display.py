@@ -158,8 +158,10 @@ def show_report(report: dict) -> None:
             console.print(line)
     if report.get("verification"):
         console.print(_verification_table(report["verification"], bool(report["sizes"]["packaged"])))
-        if any(row["margin"] is not None for row in report["verification"].get("tasks", {}).values()):
-            console.print("margin: by how much every right score leads the next one, at least")
+        margins = [row["margin"] for row in report["verification"].get("tasks", {}).values()]
+        if any(margin is not None for margin in margins):
+            behind = "; at 0 or below another is as high, or higher" * (min(m for m in margins if m is not None) <= 0)
+            console.print(f"margin: by how much every right score leads the next one, at least{behind}")
     for run in report.get("generation", []):
         found = f"first wrong after {run['wrong']}" if run["wrong"] else "all right"
         count = f"{counted(run['chains'], 'chain')}, {counted(run['tokens'], 'token')}"
