@@ -126,6 +126,20 @@ def test_a_sequence_ends_with_a_chunk_and_beside_it_at_every_size_of_one(op: str
     assert {(size, length) for size in CHUNK_SIZES for length in factors_of(op)["length"]} <= asked
 
 
+@pytest.mark.parametrize("op", [*RECURRENT, "conv"])
+def test_no_document_of_ordinary_numbers_or_wide_states_ends_where_chunks_meet(op: str) -> None:
+    """In no row: chunks of 16 and more, and of the size that a kernel is told. Five rows and nine stand beside them."""
+    inside = ("ordinary: ", "rounded once: ", "wide states")
+    cases = [case for case in every(op) if "seq_idx" in case.inputs and any(name in case.name for name in inside)]
+    met = {}
+    for case in cases:
+        chunks = {16, case.options.get("chunk_size", 1)} - {1}
+        begins = [(row[1:] != row[:-1]).nonzero().flatten() + 1 for row in case.inputs["seq_idx"]]
+        if places := [int(place) for row in begins for place in row if any(place % size == 0 for size in chunks)]:
+            met[case.name] = places
+    assert met == {} and {len(case.inputs["seq_idx"]) for case in cases} >= {1, 2, 3, 5, 9}
+
+
 @pytest.mark.parametrize("op", CHUNKED)
 def test_a_mistake_in_whole_chunks_of_one_size_is_found(op: str) -> None:
     """Zeros where an attacker had them: none of the sizes that the crossing leaves out had met such a length."""
