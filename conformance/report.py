@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,16 +52,19 @@ class Tested:
                 yield stage, verdict(rows), rows
 
     def skipped(self) -> list[tuple[str, int]]:
-        """(why, how many cases were not run for it), most cases first."""
-        return Counter(finding.says for finding in self.findings if finding.status == "skipped").most_common()
+        """(why, how many cases were not run for it), in the order of `failed_to_run`."""
+        return [(says, len(where)) for says, where in self._said("skipped")]
 
     def failed_to_run(self) -> list[tuple[str, list[Finding]]]:
         """(what was raised, where), most cases first; what says the same as an earlier message with other numbers comes
         last. Addresses do not make a message another.
         """
+        return self._said("failed to run")
+
+    def _said(self, status: Status) -> list[tuple[str, list[Finding]]]:
         found: dict[str, list[Finding]] = {}
         for finding in self.findings:
-            if finding.status == "failed to run":
+            if finding.status == status:
                 found.setdefault(re.sub(r"\b0x[0-9a-fA-F]+\b", "0x0", finding.says), []).append(finding)
         often = sorted(found.items(), key=lambda each: len(each[1]), reverse=True)
         first = {re.sub(r"\d+", "0", says): says for says, _ in reversed(often)}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from conformance.report import Tested
 
 _SHOWN = 8  # wrong cases of one kernel or runtime
+_SKIPPED = 20  # reasons why cases were not run: more than the kit itself has for most kernels
 _NEVER = 20  # things that were in no case
 _REASONS = 3  # why no case of a kernel was run
 
@@ -321,14 +322,23 @@ def _show(tested: list[Tested], version: str | None) -> None:
             console.print(f"  values asked: {values}", soft_wrap=True)
         for sizes in each.sizes:
             console.print(f"  sizes asked: {sizes}", soft_wrap=True)
-        for why, count in each.skipped():
-            share = f"{count} of {len(each.findings)} cases"
-            console.print(f"  skipped, for {why}: {share}", soft_wrap=True)
+        for line in _skipped(each):
+            console.print(f"  {line}", soft_wrap=True)
         for line in _wrong(each, explained=each.name in explained):
             console.print(f"  {line}", soft_wrap=True)
         explained |= {each.name for finding in each.findings if finding.status == "failed"}
     if tested:
         console.print(_verdict(tested), soft_wrap=True)
+
+
+def _skipped(tested: Tested) -> Iterator[str]:
+    """Why cases were not run."""
+    reasons = tested.skipped()
+    for why, count in reasons[:_SKIPPED]:
+        yield f"skipped, for {why}: {count} of {len(tested.findings)} cases"
+    if rest := reasons[_SKIPPED:]:
+        cases = sum(count for _, count in rest)
+        yield f"… and {len(rest)} other reasons, of {cases} case{'s' * (cases > 1)}; --json has all"
 
 
 def _wrong(tested: Tested, explained: bool) -> Iterator[str]:

@@ -13,6 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from compiler.runtime.selective_scan import selective_scan
+from conformance.faults.small import conv
 from conformance.runtimes import huggingface
 from constructions.command.cli import app
 from tests.fresh import fresh
@@ -81,6 +82,27 @@ def test_a_kernel_that_takes_too_little_for_any_case_is_bad_usage(kernels) -> No
     result = run("--kernel", "mykernels:step_without_input")
     assert isinstance(result.exception, ValueError)  # exit code 2 by constructions.__main__
     assert "was run on none of" in str(result.exception) and "it takes no A, no B, no C, no x" in str(result.exception)
+
+
+def test_a_kernel_whose_refusals_name_each_shape_leaves_the_verdict_in_sight(kernels, monkeypatch) -> None:
+    """It had 250 lines before it. What is refused in other words stands before other numbers."""
+
+    def few(x, weight, bias=None, activation=None):
+        if x.shape[1] > 5:
+            raise NotImplementedError(f"not for shape {tuple(x.shape)}")
+        if activation == "swish":
+            raise NotImplementedError("no swish")
+        return conv(x, weight, bias, activation=activation)[0]
+
+    monkeypatch.setattr(sys.modules["mykernels"], "few", few, raising=False)
+    lines = run("--kernel", "mykernels:few").stdout.splitlines()
+    reasons = [line for line in lines if "skipped, for " in line]
+    assert len(reasons) <= 2 * 20 and len(lines) < 60  # of exact cases and of random ones
+    assert any("no swish" in line for line in reasons)
+    assert any(re.search(r"… and \d+ other reasons, of \d+ cases; --json has all", line) for line in lines)
+    told = json.loads(run("--kernel", "mykernels:few", "--json").stdout)["tested"][0]["stages"]
+    said = {found["says"] for stage in told for found in stage["findings"] if found["status"] == "skipped"}
+    assert len(said) > 40
 
 
 @pytest.mark.quick
