@@ -16,7 +16,6 @@ from conformance.asked import Runs, fitting, takes, with_options
 from conformance.cases.factors import LENGTHS, factors_of
 from conformance.cases.fitted import Size, exact_of, ordinary_of, size_of
 from conformance.cases.forms import FORMS, forms_of
-from conformance.cases.meeting import meets
 from conformance.cases.options import Option, firsts
 from conformance.cases.told import as_told, placed
 from conformance.findings import RAN, Ran
@@ -59,7 +58,7 @@ class Demand:
         sizes, length, chunk = self.size
         beside = {**_NEEDS.get(name, {})} | ({"limit": "both"} if (self.op, name) == ("ssd", "steps below 0") else {})
         row = {name: value, **as_row(self.op, {**self.levels, **beside})}
-        for positions in (length, _LONGER * length) if meets({**row, "op": self.op}) else ():
+        for positions in (length, _LONGER * length):
             for place, levels in placed(self.op, (sizes, positions, chunk), row):
                 cases = (as_told(case, levels) for case in exact_of(self.op, place, levels))
                 yield from (case for case in cases if form in forms_of(case))
@@ -67,8 +66,7 @@ class Demand:
 
 def _cases(op: str, size: Size, levels: Mapping[str, Any]) -> Iterator[Case]:
     for place, row in placed(op, size, as_row(op, levels)):
-        if meets({**row, "op": op}):
-            yield as_told(ordinary_of(op, place, row)[0], row)
+        yield as_told(ordinary_of(op, place, row)[0], row)
 
 
 def demand_of(

@@ -159,12 +159,14 @@ def asked_for(op: str, row: Mapping[str, Any]) -> dict[str, str]:
 
 def placed(op: str, size: Size, row: Mapping[str, Any]) -> Iterator[tuple[Size, dict[str, Any]]]:
     """A row at a size, in all of its places: pieces and documents end anywhere, or at multiples of 16, or where another
-    sequence of this length begins.
+    sequence of this length begins. None where its options may not stand together.
     """
     sizes, length, chunk = size
     apart = row.get("start") == "pieces" or "documents" in row.get("start", "")
     for positions, unit in ((length, 1), (length, UNIT), (2 * length, length)) if apart else ((length, 1),):
-        yield (sizes, positions, chunk), {**row, "unit": unit} | asked_for(op, row)
+        levels = {**row, "unit": unit} | asked_for(op, row)
+        if meets({**levels, "op": op}):
+            yield (sizes, positions, chunk), levels
 
 
 def as_told(case: Case, row: Mapping[str, Any]) -> Case:

@@ -179,6 +179,7 @@ def test_what_is_taken_meets_or_is_told(seed: int) -> None:
     refused, tiled = _drawn(seed)
 
     def refuses(given: Mapping[str, Any]) -> str:
+        assert not _a_window_beside_documents(given)
         levels = {(name, asks(given)) for name, asks in _OPTIONS.items()}
         if tiled and (given["x"].shape[1] % 64 or given["x"].shape[2] % 64):
             return "tiles of 64"
@@ -194,6 +195,31 @@ def test_what_is_taken_meets_or_is_told(seed: int) -> None:
         assert _must_be_refused(dict(each), refused), (seed, each, refused)
     least = [each for each in missing if not any(part < each for part in missing)]
     assert {*never_met(tested, found)} >= {as_words("conv", each) for each in least if len(each) > 1}
+
+
+def _a_window_beside_documents(given: Mapping[str, Any]) -> bool:
+    """Whether a state is asked for that may hold inputs of the document before, or none of them."""
+    return bool(given.get("seq_idx") is not None and given.get("return_final_states"))
+
+
+SOME = {
+    "no silu without documents": lambda m: m.get("activation") == "silu" and m.get("seq_idx") is None,
+    "no bias of views": lambda m: m.get("bias") is not None and not m["x"].is_contiguous(),
+    "no last state without documents": lambda m: m.get("return_final_states") and m.get("seq_idx") is None,
+}
+
+
+@pytest.mark.parametrize("some", SOME)
+def test_a_convolution_is_asked_for_no_window_beside_documents_whatever_it_refuses(some: str) -> None:
+    """A right one, whose window there is that of the last document, was called wrong."""
+    asked = []
+
+    def refuses(given: Mapping[str, Any]) -> str:
+        asked.append(_a_window_beside_documents(given))
+        return "tiles" if given["x"].shape[1] % 8 or given["x"].shape[2] % 16 else some * bool(SOME[some](given))
+
+    found = list(trial(of("conv", refuses)))
+    assert {each.finding.status for each in found} == {"passed", "skipped"} and asked and not any(asked)
 
 
 def _must_be_refused(levels: dict[str, Any], refused: list[frozenset[tuple[str, Any]]]) -> bool:
