@@ -16,10 +16,27 @@ from conformance.kernel.misbehaved import Misbehaved
 
 @dataclass(frozen=True)
 class Given:
-    """An operand that was given in a call, and a copy of it as it was."""
+    """An operand that was given in a call, a copy of it as it was, and where and how it lay in memory."""
 
     operand: Tensor
     before: Tensor
+    place: int
+    strides: tuple[int, ...]
+
+    def change(self) -> str:
+        """What was done to it, in words that its name follows; "" where it is bit for bit what it was: NaN is the same
+        as itself, and 0 is not −0. `m.data = …` may change all but the numbers.
+        """
+        now = self.operand
+        if now.dtype != self.before.dtype:
+            return "puts another dtype in the place of"
+        if now.shape != self.before.shape:
+            return "gives another shape to"
+        if now.data_ptr() != self.place:
+            return "puts other memory in the place of"
+        if now.stride() != self.strides:
+            return "gives other strides to"
+        return "" if same_bits(self.before, now) else "writes into"
 
 
 @contextmanager
@@ -30,22 +47,23 @@ def untouched(given: Mapping[str, Any], earlier: dict[str, Given]) -> Iterator[N
     last = {**earlier}
     earlier.clear()
     tensors = {name: m for name, m in given.items() if isinstance(m, Tensor)}
-    before = {name: m.clone() for name, m in tensors.items()}
-    around = {id(base): bits(base).clone() for m in tensors.values() if (base := m._base) is not None}
-    memory = {name: _memory(m) for name, m in tensors.items()}
+    now = {name: Given(m, m.clone(), m.data_ptr(), m.stride()) for name, m in tensors.items()}
+    viewed = {name: base for name, m in tensors.items() if (base := m._base) is not None}
+    around = {id(base): bits(base).clone() for base in viewed.values()}
     yield
-    if changed := [name for name, each in last.items() if not _is_same(each.before, each.operand)]:
-        raise Misbehaved(f"it writes into an operand of the call before, {', '.join(changed)}")
-    earlier |= {name: Given(given[name], m) for name, m in before.items() if given[name].shape == m.shape}
-    if changed := [name for name, m in before.items() if not _is_same(m, given[name])]:
-        earlier.clear()
-        raise Misbehaved(f"it writes into its operand {', '.join(changed)}")
-    if changed := [name for name, m in tensors.items() if _memory(m) != memory[name]]:
-        earlier.clear()
-        raise Misbehaved(f"it puts other memory in the place of its operand {', '.join(changed)}")
-    viewed = {name: m._base for name, m in tensors.items() if m._base is not None}
+    _raise_if_changed(last, "an operand of the call before,")
+    _raise_if_changed(now, "its operand")
+    earlier |= now
     if changed := [name for name, base in viewed.items() if not _holds(base, around[id(base)])]:
         raise Misbehaved(f"it writes beside its operand {', '.join(changed)}")
+
+
+def _raise_if_changed(operands: Mapping[str, Given], which: str) -> None:
+    """Raises Misbehaved that names those to which the same was done as to the first of them."""
+    changes = {name: change for name, each in operands.items() if (change := each.change())}
+    first = next(iter(changes.values()), "")
+    if names := [name for name, change in changes.items() if change == first]:
+        raise Misbehaved(f"it {first} {which} {', '.join(names)}")
 
 
 @contextmanager
@@ -63,13 +81,3 @@ def in_place(state: Tensor) -> Iterator[None]:
 def _holds(base: Tensor, before: Tensor) -> bool:
     """Whether memory has the bits that it had."""
     return base.shape == before.shape and torch.equal(bits(base), before)
-
-
-def _is_same(before: Tensor, after: Tensor) -> bool:
-    """Bit for bit, in the same dtype: NaN is the same as itself, and 0 is not −0."""
-    return before.shape == after.shape and before.dtype == after.dtype and same_bits(before, after)
-
-
-def _memory(m: Tensor) -> tuple[int, tuple[int, ...]]:
-    """Where a tensor lies, and how: `m.data = …` may change both, and no number."""
-    return m.data_ptr(), m.stride()

@@ -40,27 +40,50 @@ def test_a_result_is_in_the_dtype_of_the_operands_or_in_a_wider_one(given: torch
                 case.wrong("y", right.to(dtype))
 
 
-def other_dtype(m: Tensor) -> Tensor:
-    return m.double()
+CHANGES: dict[str, tuple[Callable[[Tensor], object], str]] = {
+    "numbers": (lambda m: m.add_(1), "writes into its operand"),
+    "a zero": (lambda m: m.add_(0.0), "writes into its operand"),
+    "a dtype": (lambda m: _put(m, m.double()), "puts another dtype in the place of its operand"),
+    "other memory": (lambda m: _put(m, m.clone()), "puts other memory in the place of its operand"),
+    "other numbers elsewhere": (lambda m: _put(m, m + 1), "puts other memory in the place of its operand"),
+    "a shape": (lambda m: m.unsqueeze_(0), "gives another shape to its operand"),
+    "strides": (lambda m: m.as_strided_(m.shape, m.stride()[::-1]), "gives other strides to its operand"),
+}
 
 
-def other_memory(m: Tensor) -> Tensor:
-    return m.clone()
+def _put(m: Tensor, other: Tensor) -> None:
+    m.data = other
 
 
-@pytest.mark.parametrize(("change", "says"), [(other_dtype, "writes into"), (other_memory, "puts other memory in")])
-def test_an_operand_stays_what_it_was(change: Callable[[Tensor], Tensor], says: str) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_done_to_an_operand_is_said(change: str) -> None:
+    """Where its numbers and memory stay, nothing was written into it."""
+
     def scan(u, delta, A, B, C):
         y = FUNCTIONS["selective_scan"](u, delta, A, B, C)[0]
-        A.data = change(A)
+        CHANGES[change][0](A)
         return y
 
-    found = judged(kernel(scan), next(case for case in cases("selective_scan") if len(case.inputs) == 5))
-    assert found.status == "failed" and found.says == f"it {says} {_its(says)} A"
+    inputs = {name: torch.ones(1, 2, 4) for name in ("u", "delta", "B", "C")} | {
+        "A": torch.tensor([[-0.0, -1], [0, -2]])
+    }
+    case = Case("selective_scan", "recurrence", "square", "", inputs, {}, {"y": torch.ones(1, 2, 4).double()})
+    assert judged(kernel(scan), case).says == f"it {CHANGES[change][1]} A"
 
 
-def _its(says: str) -> str:
-    return "the place of its operand" if "memory" in says else "its operand"
+def test_what_was_done_to_an_operand_of_the_call_before_is_said() -> None:
+    kept: list[Tensor] = []
+
+    def late(x, weight, eps):
+        for m in kept:
+            _put(m, m.double())
+        kept[:] = [x]
+        return right_norm(x, weight, None, eps)
+
+    tested = kernel(late)
+    first, second = (judged(tested, cases("norm")[0]) for _ in range(2))
+    assert first.status == "passed"
+    assert second.says == "it puts another dtype in the place of an operand of the call before, x"
 
 
 def said_of(change: Callable[[Tensor], None], right: Tensor) -> str:
