@@ -18,6 +18,7 @@ TOGETHER = 3  # options
 _SHOWN = 3  # ways to set cases apart
 _BORDERS = (16, 64, 128, 256)
 _BITS = "bits of an operand"
+OF_CHUNKS = "positions of a chunk"
 _OPERAND = {"selective_scan": "u", "delta_rule": "v"}
 _AXES = {  # of the operand: what its sizes are
     "selective_scan": ("rows", "channels", "positions"),
@@ -77,7 +78,7 @@ def features(case: Case) -> dict[str, Any]:
     if case.op == "conv" and case.options["activation"]:  # two names of one function, of which a kernel may know one
         found["name of the activation"] = f"activation {case.options['activation']!r}"
     if "chunk_size" in case.options:
-        found["positions of a chunk"] = case.options["chunk_size"]
+        found[OF_CHUNKS] = case.options["chunk_size"]
     if not case.tolerance:
         found[_BITS] = max(_bits(m) for m in case.inputs.values() if m.is_floating_point())
     return found
@@ -135,22 +136,26 @@ def _bits(tensor: torch.Tensor) -> int:
     return max(1, int(torch.where(whole == 0, 1.0, 53 - lowest).max()))
 
 
-def apart(wrong: Sequence[Case], right: Sequence[Case]) -> list[str]:
-    """What all wrong cases have and no right one has: up to three things together, the fewest that do; [] if none."""
-    return _separating(wrong, right, len(wrong))
+def apart(wrong: Sequence[Case], right: Sequence[Case], untold: frozenset[str] = frozenset()) -> list[str]:
+    """What all wrong cases have and no right one has: up to three things together, the fewest that do; [] if none.
+
+    untold: what of `features` the kernel is not told in any call, and which therefore sets none apart.
+    """
+    return _separating(wrong, right, len(wrong), untold)
 
 
-def first_use(wrong: Sequence[Case], right: Sequence[Case]) -> list[str]:
+def first_use(wrong: Sequence[Case], right: Sequence[Case], untold: frozenset[str] = frozenset()) -> list[str]:
     """What the first wrong case has and no right one has, as `apart`."""
-    return _separating(wrong[:1], right, 1)
+    return _separating(wrong[:1], right, 1, untold)
 
 
-def _separating(wrong: Sequence[Case], right: Sequence[Case], count: int) -> list[str]:
+def _separating(wrong: Sequence[Case], right: Sequence[Case], count: int, untold: frozenset[str]) -> list[str]:
     if not wrong or not right:
         return []
     every = (1 << count) - 1
     traits, seen = [], set()
-    for trait in _traits([features(case) for case in (*wrong, *right)]):
+    told = [{name: v for name, v in features(case).items() if name not in untold} for case in (*wrong, *right)]
+    for trait in _traits(told):
         if trait.having & every == every and trait.having not in seen:
             seen.add(trait.having)
             traits.append(trait)

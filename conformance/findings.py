@@ -47,7 +47,8 @@ class Finding:
 @dataclass(frozen=True)
 class Ran:
     """A case that was run; results: what came back, where it was compared; lacks: whether it was not run because the
-    kernel has no argument for something; layouts: how each operand was given.
+    kernel has no argument for something; layouts: how each operand was given; untold: what of `features` the kernel is
+    told in no call.
     """
 
     case: Case
@@ -55,6 +56,7 @@ class Ran:
     results: Mapping[str, Tensor] | None = None
     lacks: bool = False
     layouts: Mapping[str, frozenset[Layout]] = field(default_factory=dict)
+    untold: frozenset[str] = frozenset()
 
     @property
     def strided(self) -> bool:

@@ -24,7 +24,7 @@ from conformance.cases.states import AFTER_A_STATE
 from conformance.causes import Seen, causes
 from conformance.demands import asked_beside, demand_anywhere, demand_of
 from conformance.entries import described
-from conformance.features import apart, first_use
+from conformance.features import OF_CHUNKS, apart, first_use
 from conformance.findings import RAN, Finding, Ran, Status, Why
 from conformance.interrupt import interrupted
 from conformance.kernel.arguments import OFFSET_STATES, OFFSETS, STATE_IN, TIME_AXIS, Lacks
@@ -241,9 +241,10 @@ def why(found: Sequence[Ran]) -> Why:
     seen = [Seen(each.case, each.results, each.finding.position) for each in wrong]
     cause, somewhere = causes(seen, [each.case for each in right])
     wrong_cases, right_cases = [each.case for each in wrong], [each.case for each in right]
-    both = tuple(apart(wrong_cases, right_cases))
+    untold = frozenset(name for each in found for name in each.untold)
+    both = tuple(apart(wrong_cases, right_cases, untold))
     began_right = next(each.finding.status for each in found if each.finding.status in RAN) == "passed"
-    first = tuple(first_use(wrong_cases, right_cases)) if began_right and not both else ()
+    first = tuple(first_use(wrong_cases, right_cases, untold)) if began_right and not both else ()
     return Why(cause, somewhere, both, first, none_right=not right)
 
 
@@ -257,7 +258,8 @@ def with_cause(found: Sequence[Ran], known: Why) -> list[Finding]:
 def run(kernel: Kernel, case: Case) -> Ran:
     """One case on a kernel."""
     found = _compared(kernel, case)
-    return replace(found, layouts={name: frozenset(seen) for name, seen in kernel.layouts.items()})
+    untold = frozenset() if kernel.told_of_chunks else frozenset({OF_CHUNKS})
+    return replace(found, layouts={name: frozenset(seen) for name, seen in kernel.layouts.items()}, untold=untold)
 
 
 def _compared(kernel: Kernel, case: Case) -> Ran:
@@ -329,7 +331,7 @@ def _values(case: Case, name: str, at: tuple[int, ...], result: Tensor) -> str:
 
 def _unknown_borders(kernel: Kernel, case: Case) -> frozenset[str]:
     """Chunks of its own, or that may begin anew with each document, which is told by where it begins."""
-    unknown = "chunk_size" not in kernel.accepts or ("seq_idx" in case.inputs and OFFSETS in kernel.accepts)
+    unknown = not kernel.told_of_chunks or ("seq_idx" in case.inputs and OFFSETS in kernel.accepts)
     return frozenset({"chunk"} if unknown else ())
 
 

@@ -74,6 +74,11 @@ class Kernel:
         return self.op in CASES_OF
 
     @property
+    def told_of_chunks(self) -> bool:
+        """Whether it has an argument for how many positions a chunk has, which a step is not given."""
+        return "chunk_size" in self.accepts and not self.is_step
+
+    @property
     def documents(self) -> Documents:
         """What its arguments tell it of documents."""
         return Documents(self.op, self.accepts, self.defaults, self.unseen)

@@ -72,6 +72,23 @@ def test_two_mistakes_are_likely_where_together_they_explain_all() -> None:
     assert reasons(changed(lambda m: m | {"D": None, "z": None})).likely == "D u is left out and the gate is left out"
 
 
+@pytest.mark.parametrize(("op", "lacks"), [("ssd", ""), ("ssd", "chunk_size"), ("step", "")])
+def test_chunks_set_no_cases_of_a_kernel_apart_that_is_not_told_of_them(op: str, lacks: str) -> None:
+    """A step was said to be wrong where a chunk has more than one position."""
+    case = next(case for case in cases("ssd") if {*case.inputs} == {"x", "dt", "A", "B", "C"})
+    off = [0]
+
+    def call(**given):
+        found = FUNCTIONS[op](**(given if op == "step" else {"chunk_size": 64} | given))
+        return found + off[0] if op == "step" else (found[0] + off[0], *found[1:])
+
+    tested, ran = replace(faulty(op), call=call, accepts=faulty(op).accepts - {lacks}), []
+    for off[0], size in ((0, 16), (1, 64)):
+        ran.append(run(tested, replace(case, options={**case.options, "chunk_size": size})))
+    assert [each.finding.status for each in ran] == ["passed", "failed"]
+    assert why(ran).apart == (() if lacks or op == "step" else ("more than 16 positions of a chunk",))
+
+
 @pytest.mark.parametrize("op", ["selective_scan", "ssd"])
 def test_a_gate_before_d_is_likely(op: str) -> None:
     """An attacker's table had it, and the report named nothing."""
