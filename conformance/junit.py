@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from conformance.findings import Finding
+from conformance.findings import RAN, Finding
 from conformance.report import Tested
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -53,7 +53,7 @@ def _case(suite: ET.Element, tested: Tested, finding: Finding) -> None:
 
 def _name(finding: Finding) -> str:
     """That of the case, and what was compared, where its name promises more."""
-    return f"{finding.case} ({finding.compared})" if finding.compared and finding.status == "passed" else finding.case
+    return f"{finding.case} ({finding.compared})" if finding.compared and finding.status in RAN else finding.case
 
 
 def details(finding: Finding) -> list[str]:

@@ -102,18 +102,19 @@ def test_a_known_mistake_is_named_where_float64_leaves_something() -> None:
     assert "failed" in {each.finding.status for each in found} and why(found).likely == "D u is left out"
 
 
-def test_what_returns_no_last_state_is_judged_on_none() -> None:
+@pytest.mark.parametrize(("times", "status"), [(1, "passed"), (2, "failed")])
+def test_what_returns_no_last_state_is_judged_on_none(times: int, status: str) -> None:
+    """And a test has the same name, whether it is right or wrong."""
     right = ours("conv")
-    call = lambda **given: right.call(**given)[0]
+    call = lambda **given: times * right.call(**given)[0]
     tested = replace(right, call=call, accepts=right.accepts - {"return_final_states", "initial_states"})
     with_state = [case for case in crossed_cases("conv") if "last_state" in case.expected and len(case.inputs) < 4]
     found = [run(tested, case) for case in [*with_state[:9], *cases("conv")] if "initial_states" not in case.inputs]
-    passed = [each for each in found if each.finding.status == "passed"]
-    assert passed and not any("last state" in line for line in asked_values(passed))
-    assert not any(each.states for each in passed)
-    names = [
-        case.get("name", "") for case in ET.fromstring(junit([Tested("k", "kernel", [p.finding for p in passed])]))[0]
-    ]
+    judged = [each for each in found if each.finding.status == status]
+    assert judged and not any("last state" in line for line in asked_values(judged))
+    assert not any(each.states for each in judged)
+    (suite,) = ET.fromstring(junit([Tested("k", "kernel", [each.finding for each in judged])]))
+    names = [case.get("name", "") for case in suite]
     asked = [name for name in names if "last state" in name.split("(")[0]]
     assert asked and all(name.endswith("(y alone, for it returns no last state)") for name in asked)
     right_names = {run(right, case).finding.compared for case in with_state}
