@@ -226,6 +226,12 @@ class CircuitFamily(ABC):
         """How many groups of B and C the mixers have."""
         return 1
 
+    def among_others(self) -> Circuit | None:
+        """The circuit where tokens that are none of its letters may stand between them, as in a host's text or beside
+        another circuit; None: its own is as good there.
+        """
+        return None
+
     def compiled(self, circuit: Circuit | None = None) -> Compiled:
         """The circuit, by default its own, compiled as its parameters say."""
         from compiler.driver import compile, compiled_or_told

@@ -83,6 +83,16 @@ class Cascade:
         levels = tuple(replace(level, sets=later(level.sets)) for level in self.levels)
         return replace(self, levels=levels, outputs=self.outputs if self.after else later(self.outputs))
 
+    def among_others(self) -> Cascade:
+        """The same with a letter 0 before its own, which leaves every level as it is: a token that is none of these.
+
+        A level that permutations move has no entry for it: what is not told moves nothing.
+        """
+        shifted = self.behind(1)
+        kept = lambda level: {} if level.moves else {(*key[:-1], 0): HOLD for key in level.sets}
+        levels = tuple(replace(level, sets={**kept(level), **level.sets}) for level in shifted.levels)
+        return replace(shifted, levels=levels)
+
     def output(self, held: Key, letter: int) -> Hashable:
         """The output behind one more letter."""
         if self.after:

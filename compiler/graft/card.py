@@ -55,6 +55,15 @@ def answers_said(found: Mapping[str, Any]) -> str:
     )
 
 
+def others_said(found: Mapping[str, Any]) -> str:
+    """Whether tokens of others between a circuit's letters change its answers. found: `others.Others`."""
+    if not found["answers"]:
+        return "no answer was run with tokens of others between its letters"
+    return (
+        f"of {found['answers']} answers {found['changed']} change if tokens of others between its letters are left out"
+    )
+
+
 def ties_said(report: Mapping[str, Any]) -> str:
     """What is so where no letter leads, with the measured steps of floats beside what the host's logits span."""
     said, found = report["circuit_promise"]["ties"], report.get("measured", {}).get("answers")
@@ -88,4 +97,5 @@ def _measured(measured: Mapping[str, Any], mapped: bool) -> list[str]:
         "## Measured",
         f"Host logits before and after on {host['positions']} positions{apart}: {equal}. "
         f"Circuit: {answers_said(circuit)}.",
+        *([f"The host's tokens: {others_said(measured['others'])}."] if "others" in measured else []),
     ]

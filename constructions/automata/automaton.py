@@ -128,33 +128,42 @@ class Automaton(Construction):
 
     def circuit(self) -> Circuit:
         """The levels' latches, or counts modulo numbers, then the table of what is answered."""
+        return self._circuit(others=False)
+
+    def among_others(self) -> Circuit:
+        """The same, but a token that is none of its letters leaves the state as it is, which takes larger tables."""
+        return self._circuit(others=True)
+
+    def _circuit(self, others: bool) -> Circuit:
+        """others: whether tokens that are none of its letters may come."""
         alphabet, letters = self.alphabet(), self.given.letters
         entries = {name: i for i, name in enumerate(self.classes)}
-        scores = self._scores(Tokens(alphabet), alphabet, entries)
+        scores = self._scores(Tokens(alphabet), alphabet, entries, others)
         text = f"every sequence of the letters {' '.join(letters)}"
         language = InputLanguage.of(alphabet, "any", [("any", "any", letters)], self.max_length, text)
         return Circuit(self.name, scores, language)
 
-    def _scores(self, tokens: Tokens, alphabet: Alphabet, entries: dict[str, int]) -> Stream:
+    def _scores(self, tokens: Tokens, alphabet: Alphabet, entries: dict[str, int], others: bool) -> Stream:
         """The scores of the classes: of one number where they are few, else a lane for each."""
         counts = bool(self.moduli)
         if not self.reflects and not (counts and self.turns is None):
-            return readout_integer(self._answer(tokens, entries).named("class"), alphabet, entries)
-        letters = self.given.letters
-        letter = tokens.number({name: i for i, name in enumerate(letters)}, name="letter")
-        levels = turned_levels(self.cascade, letter, len(letters), counts)
-        if len(entries) <= FEW_CLASSES and not matches(self.cascade, levels):
-            return readout_integer(turned_output(self.cascade, levels, entries).named("class"), alphabet, entries)
-        return readout_one_hot(turned_scores(self.cascade, levels, list(entries)).named("class"), alphabet, entries)
+            return readout_integer(self._answer(tokens, entries, others).named("class"), alphabet, entries)
+        cascade, letters = self.cascade.among_others() if others else self.cascade, self.given.letters
+        letter = tokens.number({name: i + others for i, name in enumerate(letters)}, name="letter")
+        levels = turned_levels(cascade, letter, len(letters) + others, counts)
+        if len(entries) <= FEW_CLASSES and not matches(cascade, levels):
+            return readout_integer(turned_output(cascade, levels, entries).named("class"), alphabet, entries)
+        return readout_one_hot(turned_scores(cascade, levels, list(entries)).named("class"), alphabet, entries)
 
-    def _answer(self, tokens: Tokens, entries: dict[str, int]) -> Stream:
+    def _answer(self, tokens: Tokens, entries: dict[str, int], others: bool) -> Stream:
         """The number of the class behind each token."""
         letters = self.given.letters
         if self.turns is not None:
             remainder = remainder_of(self.turns, tokens, letters)
             return remainder.lookup(outputs_by_number(self.turns, entries))
         letter = tokens.number({name: i + 1 for i, name in enumerate(letters)}, name="letter")
-        cascade, count = self.cascade.behind(1), len(letters) + 1  # letter 0 never comes
+        cascade = self.cascade.among_others() if others else self.cascade.behind(1)  # then letter 0 never comes
+        count = len(letters) + 1
         return output_of(cascade, levels_of(cascade, letter, count), letter, count, entries)
 
     def check_names(self) -> None:

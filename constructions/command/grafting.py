@@ -83,6 +83,8 @@ def _direct_sum(
     host: Path, circuit: str, out: Path, tokens: Path | None, width: int | None, samples: int, force: bool
 ) -> tuple[dict[str, Any], str | None]:
     """The report, and what is wrong in a sentence."""
+    import numpy as np
+
     from compiler.graft.directory import save
     from compiler.graft.families import family_of
     from compiler.graft.grafted import graft as grafted_of
@@ -96,6 +98,7 @@ def _direct_sum(
         random_text,
         same_sums,
     )
+    from compiler.graft.others import compared
     from compiler.graft.tokenizer import tokenizer_with_letters
 
     quiet()
@@ -107,7 +110,9 @@ def _direct_sum(
     text = random_text(vocab, [place for place in grafted.ids.values() if place < vocab])
     difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
     found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
-    measured = {"host": asdict(difference) | {"same_sums": same}, "answers": asdict(found)}
+    rows = mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0)
+    others = compared(rows, np.array([*grafted.ids.values()]), grafted.scores, grafted.scores)
+    measured = {"host": asdict(difference) | {"same_sums": same}, "answers": asdict(found), "others": asdict(others)}
     complaint = broken_promise(grafted, difference, same)
     if found.wrong or found.intruding:
         complaint = "the grafted model gives wrong answers"
@@ -176,7 +181,7 @@ def _circuit(what: str, target: str = "mamba") -> Circuit:
 def _part(what: str, target: str, dtype: str) -> Compiled:
     from constructions.command.show import compiled_of
 
-    return compiled_of(what, target, dtype, compared=True, over_tokens=True)
+    return compiled_of(what, target, dtype, compared=True, over_tokens=True, among_others=True)
 
 
 def _told_of(part: Compiled) -> dict[str, str]:
@@ -219,7 +224,7 @@ def token_map(path: Path | None, host: Path) -> dict[str, Any]:
 
 
 def _tell(report: dict[str, Any]) -> None:
-    from compiler.graft.card import answers_said, ties_said
+    from compiler.graft.card import answers_said, others_said, ties_said
 
     report = in_lines(report) | {"directory": report["directory"]}
     host, measured = report["host"], report["measured"]
@@ -244,6 +249,7 @@ def _tell(report: dict[str, Any]) -> None:
     console.print(f"{word}: {report['host_promise']['proved']}")
     promise, found = report["circuit_promise"], measured["answers"]
     console.print(f"circuit: {answers_said(found)}")
+    console.print(f"beside the host: {others_said(measured['others'])}")
     console.print(
         f"{promise['level']}: a letter that leads does so by {at_least(promise['least_lead'], 9)} at least, and "
         f"{at_most(promise['lead_needed'])} is needed; {ties_said(report)}"
@@ -278,6 +284,8 @@ def compose(
     with working("compose", quiet=as_json):
         from compiler.artifact.save import check_target
         from compiler.driver import compile
+        from compiler.graft.card import others_said
+        from compiler.graft.others import SEQUENCES, among_others
         from compiler.graft.union import read_by_several, union
         from constructions.checkpoints.saved import verify_checkpoint
 
@@ -290,14 +298,17 @@ def compose(
             {"circuits": [parts[i].source.name for i in readers], "tokens": tokens}
             for readers, tokens in read_by_several([part.source for part in parts]).items()
         ]
-        compile(whole, target, dtype).save(out, overwrite=force)
+        compiled = compile(whole, target, dtype)
+        compiled.save(out, overwrite=force)
         found = verify_checkpoint(out, samples=samples)
+        others = among_others(compiled, parts, min(samples, SEQUENCES))
     for sentence in found.complaints:
         say(sentence, err=True)
     rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
     if as_json:
         made = {"circuit": whole.name, "target": target, "dtype": dtype, "parts": [_told_of(part) for part in parts]}
-        told = {"good": found.good, "results": rows, "read_by_several": shared, "directory": str(out)}
+        told = {"good": found.good, "results": rows, "read_by_several": shared, "among_others": others}
+        told["directory"] = str(out)
         say(strict_json(made | told))
     else:
         for name, row in rows.items():
@@ -311,6 +322,8 @@ def compose(
                 )
         for each in shared:
             console.print(f"note: {_shared_said(each['circuits'], each['tokens'])}")
+        for each in others:
+            console.print(f"{each['circuit']}: {others_said(each)}")
         console.print(f"checkpoint: {out}; `construct prove {out}` says whether it is proved")
     if not found.good:
         raise typer.Exit(1)

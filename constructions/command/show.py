@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from compiler.compiled import Compiled
 
 
-def compiled_of(what: str, target: str, dtype: str, compared: bool = False, over_tokens: bool = False) -> Compiled:
+def compiled_of(
+    what: str, target: str, dtype: str, compared: bool = False, over_tokens: bool = False, among_others: bool = False
+) -> Compiled:
     """What a checkpoint directory, a construction's name or FILE.py:NAME compiles to.
 
     target, dtype: for circuits of one's own; a checkpoint and a construction have theirs. compared: whether the weights
     of a checkpoint must be what it compiles to. over_tokens: whether only constructions that read tokens are named as
-    possible. ValueError or CheckpointError in one sentence where it is none of the
-    three.
+    possible. among_others: of a construction its circuit for where tokens of others stand between its letters.
+    ValueError or CheckpointError in one sentence where it is none of the three.
     """
     from compiler.driver import compile
     from compiler.language.circuit import Circuit
@@ -28,12 +30,14 @@ def compiled_of(what: str, target: str, dtype: str, compared: bool = False, over
     if Path(what).is_dir():
         from constructions.checkpoints.saved import rebuild, same
 
-        return (same(Path(what))[0] if compared else rebuild(what)).compiled
+        built = same(Path(what))[0] if compared else rebuild(what)
+        other = built.construction.among_others() if among_others else None
+        return built.compiled if other is None else built.construction.compiled(other)
     file, _, name = what.rpartition(":")
     known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
     if what in known:
         construction = known[what]()
-        return construction.compiled()
+        return construction.compiled(construction.among_others() if among_others else None)
     if not file.endswith(".py"):
         there = [
             name for name, family in known.items() if not (over_tokens and issubclass(family, NumericConstruction))
