@@ -1,13 +1,11 @@
-"""The least and largest numbers of the cases: `python -m conformance.values docs/conformance_cases.md`."""
+"""How large and how small the numbers are that the cases have."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import inf, log2
-from pathlib import Path
 
 from torch import Tensor
 
@@ -17,11 +15,9 @@ from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.findings import Ran
 from conformance.loader import Case
-from conformance.sizes import by_operation, rows_and_groups
+from conformance.sizes import by_operation
 from conformance.steps import STEPS, steps_of
 
-MARK, END = "<!-- table values -->\n", "<!-- end values -->"
-NUMBERS_MARK, NUMBERS_END = "<!-- table numbers -->\n", "<!-- end numbers -->"
 WRITES = "Δ of a write"
 _RESULTS = ("y", "last state", "document states")
 
@@ -98,22 +94,13 @@ def writing_steps(case: Case) -> Tensor:
 
 
 def lines() -> Iterator[str]:
-    """The table of the page."""
+    """The table of a page, which `conformance.counts` writes."""
     yield "| operation | operand | least | largest | smallest beside 0 |"
     yield "| --- | --- | --- | --- | --- |"
     for op in OPERATIONS:
         for name, found in values(op).items():
             numbers = " | ".join(map(shown, (found.least, found.largest, found.smallest)))
             yield f"| {op} | {name if name in (WRITES, *_RESULTS) else f'`{name}`'} | {numbers} |"
-
-
-def numbers() -> Iterator[str]:
-    """The table of how many rows and groups there are."""
-    yield "| operation | rows | groups |"
-    yield "| --- | --- | --- |"
-    for op in OPERATIONS:
-        told = rows_and_groups(_all(op)).values()
-        yield f"| {op} | {' | '.join(', '.join(map(str, some)) or '–' for some in told)} |"
 
 
 def shown(value: float) -> str:
@@ -124,14 +111,3 @@ def shown(value: float) -> str:
     if (size >= 2**17 or size < 2**-6) and log2(size).is_integer():
         return f"{'−' * (value < 0)}2^{int(log2(size))}"
     return (f"{value:,.0f}" if size >= 1000 or value == int(value) else f"{value:.3g}").replace("-", "−")
-
-
-def write(page: Path) -> None:
-    """Put the tables between their marks on a page."""
-    for mark, end, table in ((MARK, END, lines()), (NUMBERS_MARK, NUMBERS_END, numbers())):
-        before, _, rest = page.read_text("utf-8").partition(mark)
-        page.write_text(before + mark + "\n".join(table) + "\n" + end + rest.partition(end)[2], "utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

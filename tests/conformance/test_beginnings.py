@@ -12,7 +12,9 @@ import pytest
 from conformance import values
 from conformance.cases import crossed
 from conformance.cases.beginnings import at_every_border
+from conformance.cases.borders import CHUNKS_OF
 from conformance.cases.crossed import crossed_cases
+from conformance.cases.factors import CHUNK_SIZES
 from conformance.cases.options import PACKED_ROWS, Option
 from conformance.cases.packing import documents_of
 from conformance.faults.catalogue import FUNCTIONS
@@ -83,12 +85,17 @@ def test_documents_begin_there_whichever_arguments_a_kernel_lacks(
 
 
 def test_of_ssd_they_begin_at_the_first_border_of_a_chunk_and_the_second() -> None:
-    begins = set()
+    """At each usual size; the page names the one at which some stand in the first row only."""
+    begins: dict[int, set[tuple[int, int, bool]]] = {size: set() for size in CHUNKS_OF["ssd"]}
     for case in (case for case in values._all("ssd") if "seq_idx" in case.inputs and not case.tolerance):
         size = case.options["chunk_size"]
         there = begun([lengths_of(case)])
-        begins |= {(count, place - count * size, first) for count in (1, 2) for place, first in there}
-    assert {(count, beside, first) for count in (1, 2) for beside in (-1, 0, 1) for first in (True, False)} <= begins
+        begins[size] |= {(count, place - count * size, first) for count in (1, 2) for place, first in there}
+    every = {(count, beside, first) for count in (1, 2) for beside in (-1, 0, 1) for first in (True, False)}
+    for size in CHUNK_SIZES:
+        excepted = {(2, beside, False) for beside in (-1, 0, 1)} if size == 128 else set()
+        assert every - excepted <= begins[size], size
+    assert "at chunks of 128 the second end is asked in the first row alone" in in_one_line(CASES)
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first row", "other rows"])

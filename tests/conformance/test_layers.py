@@ -190,5 +190,5 @@ def test_a_softplus_of_log_and_exp_is_right_and_the_page_says_so(op: str) -> Non
 
     asked = [*cases(op), *layer_cases(op), *ordinary_cases(op)[::7]]
     assert {judged(replace(ours(op), call=plain), case).status for case in asked} == {"passed"}
-    said = "So a softplus as log(1 + exp x), which the Triton kernels of mamba_ssm compute, passes"
+    said = "A softplus as log(1 + exp x), which the Triton kernels of mamba_ssm compute, passes"
     assert said in in_one_line(CASES)

@@ -15,18 +15,15 @@ from conformance import values
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import RARE_SIZES, border_cases
 from conformance.cases.chunk_ends import COUNTS, chunk_end_cases
-from conformance.cases.crossed import crossed_cases
-from conformance.cases.factors import CHUNK_SIZES, factors_of
-from conformance.cases.layers import layer_cases
-from conformance.cases.ordinary import ordinary_cases
-from conformance.cases.told import DELTA_WHOLE_LENGTHS, WHOLE_LENGTHS, told_cases
+from conformance.cases.factors import CHUNK_SIZES, LENGTHS
+from conformance.cases.told import told_cases
 from conformance.faults import unforeseen
 from conformance.faults.catalogue import Fault, faults
 from conformance.faults.delta import BUGS
 from conformance.faults.reported import REPORTED
 from conformance.faults.runtime import MODEL_BUGS
 from conformance.faults.table import MARK, NOT_FOUND, Row, seen_by_allclose, seen_by_random_operands, text
-from conformance.loader import ends_of_documents, save
+from conformance.loader import save
 from conformance.models.modes import MODE_STAGES
 from conformance.runtimes import NAMES
 from conformance.sizes import positions_of
@@ -142,23 +139,11 @@ def test_bugs_by_one_who_had_not_seen_the_cases_stand_in_the_table() -> None:
     assert "wrote 20 faults" in page and "14 were found at first, and 18 are found now" in page
 
 
-def test_the_numbers_of_crossed_cases() -> None:
-    counts = [len(crossed_cases(op)) for op in OPERATIONS]
-    words = "{} cases of the scan, {} of ssd, {} of a convolution, {} of a norm and {} of the delta rule"
-    assert words.format(*counts) in in_one_line(CASES)
-    more = [len(ordinary_cases(op)) for op in OPERATIONS]
-    assert words.replace("{} cases", "{} more cases").format(*more) in in_one_line(CASES)
-    bordering = [len(border_cases(op)) for op in ("selective_scan", "ssd", "delta_rule")]
-    said = "{} bordering cases of the scan, {} of ssd and {} of the delta rule"
-    assert said.format(*bordering) in in_one_line(CASES) and not border_cases("conv") + border_cases("norm")
-    further = [len(layer_cases(op)) for op in OPERATIONS]
-    assert words.replace("{} cases", "{} further cases").format(*further) in in_one_line(CASES)
+def test_which_operations_have_no_cases_of_a_kind() -> None:
+    """The tables have the numbers of the others; and as many mistakes are planted as the page says."""
+    assert not border_cases("conv") + border_cases("norm") and not told_cases("norm")
+    assert not [op for op in OPERATIONS if bool(chunk_end_cases(op)) != (op in ("ssd", "delta_rule"))]
     assert f"has {sum(map(len, MISTAKES.values()))} mistakes" in CASES
-    ending = [len(chunk_end_cases(op)) for op in ("ssd", "delta_rule")]
-    assert "{} ending cases of ssd and {} of the delta rule".format(*ending) in in_one_line(CASES)
-    told = [len(told_cases(op)) for op in OPERATIONS if op != "norm"]
-    said = "{} told cases of the scan, {} of ssd, {} of a convolution and {} of the delta rule"
-    assert said.format(*told) in in_one_line(CASES) and not told_cases("norm")
 
 
 def listed(numbers: Iterable[int]) -> str:
@@ -176,46 +161,25 @@ def test_where_other_epsilons_stand_is_told() -> None:
     assert "stand in float32 alone, with dense operands of one row, one group and 8 channels" in in_one_line(CASES)
 
 
-def test_which_lengths_and_chunks_are_told() -> None:
+def test_which_chunks_are_told() -> None:
     page = in_one_line(CASES)
-    chunks = {op: factors_of(op)["chunk"] for op in ("ssd", "delta_rule")}
-    assert f"For ssd chunks of {listed(chunks['ssd'])} (of the delta rule of {listed(chunks['delta_rule'])})" in page
     assert f"usual size of a chunk ({', '.join(map(str, CHUNK_SIZES))})" in page
-    assert f"({', '.join(map(str, CHUNK_SIZES))}; {', '.join(map(str, RARE_SIZES))})" in page
-    left = {op: listed(size for size in CHUNK_SIZES if size not in some) for op, some in chunks.items()}
-    assert page.count(f"(of ssd {left['ssd']}, of the delta rule {left['delta_rule']})") == 2
+    assert f"those that few kernels take ({listed(RARE_SIZES)}, of ssd)" in page
     assert COUNTS == {"ssd": (1, 2, 4), "delta_rule": (1, 2)}
     assert "its first chunk, its second and, of ssd, its fourth" in page
-    lengths = f"over {listed(WHOLE_LENGTHS)} positions (of the delta rule over {listed(DELTA_WHOLE_LENGTHS)})"
-    assert lengths in page
 
 
-def test_what_no_case_has_more_of() -> None:
-    """Documents in a row, positions of a call, and of a norm positions and channels together."""
+def test_what_few_cases_have() -> None:
+    """Of a norm positions and channels together; and more positions than the crossing has."""
     page = in_one_line(CASES)
-    packed = {op: [case for case in values._all(op) if "seq_idx" in case.inputs] for op in OPERATIONS}
-    most = {
-        op: max(len(ends_of_documents(row)) for case in some for row in case.inputs["seq_idx"])
-        for op, some in packed.items()
-        if some
-    }
-    scan, ssd, conv, delta = (most[op] for op in ("selective_scan", "ssd", "conv", "delta_rule"))
-    assert scan == conv and ssd == delta
-    assert f"more than {scan} documents in a row (of ssd and the delta rule {ssd})" in page
-    longest = {op: sorted({positions_of(case) for case in values._all(op)}) for op in OPERATIONS}
-    alone = {op: [length for length in some if length != 2060][-1] for op, some in longest.items()}
-    assert alone["ssd"] == alone["conv"] == 1025
-    said = f"beyond 1,025 (of the scan {alone['selective_scan']:,}, of the delta rule {alone['delta_rule']})"
-    assert said in page and f"of a norm none beyond {alone['norm']}" in page
     long = [case for case in values._all("norm") if positions_of(case) > 128]
     assert {case.inputs["x"].shape[-1] for case in long} == {8, 16, 3072, 4096}
-    assert "beyond 128 only with 8 or 16 channels, or 3,072 and more" in page
-
-
-def test_the_values_that_cases_have() -> None:
-    told = CASES.partition(values.MARK)[2].partition(values.END)[0].splitlines()
-    told += CASES.partition(values.NUMBERS_MARK)[2].partition(values.NUMBERS_END)[0].splitlines()
-    assert told == [*values.lines(), *values.numbers()], "run `python -m conformance.values docs/conformance_cases.md`"
+    assert "beyond 128 positions with other channels than 8 or 16, or 3,072 and more" in page
+    beyond = {op: [case for case in values._all(op) if positions_of(case) > max(LENGTHS)] for op in OPERATIONS}
+    basic = {op: {case.name for case in cases(op)} for op in OPERATIONS}
+    assert all(case.name in basic[op] for op, some in beyond.items() for case in some)
+    assert f"Beyond {max(LENGTHS):,} positions there are few cases: see *basic*" in page
+    assert max(map(len, beyond.values())) <= 3
 
 
 def test_what_exact_results_see_others_do_not_always() -> None:
