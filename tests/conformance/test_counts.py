@@ -14,11 +14,12 @@ from torch import Tensor
 from conformance import counts, values
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.chunk_ends import COUNTS, ENDS
+from conformance.cases.curves import EXPONENTS, GATES, HALF_LIFE_LENGTH
 from conformance.cases.factors import CHUNK_SIZES, Factors, factors_of, layer_factors_of
-from conformance.cases.layers import layer_ordinary_factors_of
+from conformance.cases.layers import layer_ordinary_factors_of, layer_rows, share
 from conformance.cases.meeting import meets
 from conformance.cases.options import option_of, options_of
-from conformance.cases.ordinary import ROUNDED
+from conformance.cases.ordinary import OF_A_WRITE, ROUNDED, ROUNDINGS, ordinary_rows, share_of
 from conformance.cases.told import WAYS, asked_in_name, told_factors_of
 from conformance.counts import all_of, of_kind, positions
 from conformance.faults.catalogue import kernel as ours
@@ -114,6 +115,36 @@ def test_where_a_function_may_be_cut_off_and_passes(op: str, name: str, at: floa
     asked = [case for case in of_kind("basic", op) if case.tolerance and case.inputs["C"].dtype == torch.float32]
     tested = replace(ours(op), call=cut(op, name, at))
     assert {judged(tested, case).status for case in asked} == found
+
+
+@pytest.mark.parametrize("op", STEPS)
+def test_how_far_a_function_may_be_off(op: str) -> None:
+    found = {case.name: case for case in of_kind("basic", op) if case.stage == "accuracy"}
+    exponents, gates = (torch.tensor(some).double().abs() for some in (EXPONENTS, GATES))
+    steps = torch.arange(1, HALF_LIFE_LENGTH + 1).double()
+    in_turn = lambda row: row[:, None, None] if op == "ssd" else row
+    of_channels = lambda row: row[:, None]
+    allowed = {
+        "curve of exp": lambda y: y * of_channels(2.0**-21 + 2.0**-22 * exponents),
+        "half-life": lambda y: y * in_turn(steps * 2.0**-21),
+        "curve of softplus": lambda y: y * 2.0**-20 + 2.0**-22,
+        "curve of silu": lambda y: y.abs() * 2.0**-19 + of_channels(gates * 2.0**-25),
+    }
+    for name, of in allowed.items():
+        y, near = found[name].expected["y"], found[name].tolerance["y"]
+        assert torch.allclose(near, of(y), rtol=1e-5, atol=1e-30), name
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_how_far_ordinary_numbers_may_be_off(op: str) -> None:
+    for row in ordinary_rows(op):
+        terms = {"conv": row.get("taps"), "norm": row["sizes"]}.get(op) or row["length"] + row["sizes"][-1]
+        assert share_of(op, row) == 2.0**-21 * (terms + 4)
+    for row in layer_rows(op):
+        terms = {"conv": row.get("taps"), "norm": row["sizes"]}.get(op)
+        terms, of_time = (terms, 0) if terms else (row["sizes"][1 if op == "delta_rule" else 2], row["length"])
+        assert share(op, row) == pytest.approx(2.0**-21 * (of_time + 4 + terms**0.5))
+    assert (ROUNDINGS, OF_A_WRITE) == (2, 3)
 
 
 @pytest.mark.parametrize("op", OPERATIONS)
