@@ -53,9 +53,11 @@ rows = load_dataset("out/zoo-data/count-since-b-to-8", split="train")
 Each row is a sequence: `text`, `tokens`, `answers` (the right token behind each, null where nobody asks), and a
 column for **every named variable** of the circuit, with a label at every position. A *flag* is 0 or 1, a
 *choice* the number of the alternative (−1: none yet); variables of several lanes have a list at each position.
-The labels come from the interpreter in exact arithmetic. The Parquet schema says of each variable its kind,
-width and source line. Train and test share no sequence. The same arguments give the same bytes by one version
-of pyarrow, which writes its version into each file. `pip install '.[zoo]'` brings pyarrow and datasets.
+A variable that is itself called `text`, `tokens` or `answers` has the column `text#2`, and so on. The labels come
+from the interpreter in exact arithmetic. The Parquet schema says of each variable its name, kind, width and source
+line. Train and test share no sequence; a circuit with one sequence has no test. The same arguments give the same
+bytes by one version of pyarrow, which writes its version into each file. `pip install '.[zoo]'` brings pyarrow and
+datasets.
 
 ## What is proved
 

@@ -24,18 +24,22 @@ def write_data(entry: Entry, directory: Path, train: int, test: int, seed: int) 
     """DIRECTORY/train.parquet and test.parquet; returns how many sequences each holds.
 
     No sequence of the test stands in train. Where the language has fewer sequences, both get fewer, in the
-    same proportion. The same arguments give
-    the same bytes, by one version of pyarrow: it writes its version into each file.
+    same proportion; one alone is for train, and there is no test.parquet, for nothing opens a file without rows.
+    The same arguments give the same bytes, by one version of pyarrow: it writes its version into each file.
     """
     parquet = _library()
     circuit = entry.circuit()
     named = variables(circuit)
     drawn = list(islice(_distinct(entry, seed), train + test))
-    last = min(test, max(1, len(drawn) * test // (train + test)))
+    last = min(test, max(1, len(drawn) * test // (train + test)), len(drawn) - 1)
     learned, held = drawn[: len(drawn) - last], drawn[len(drawn) - last :]
     directory.mkdir(parents=True, exist_ok=True)
     for name, sequences in (("train", learned), ("test", held)):
-        with fresh_file(directory / f"{name}.parquet") as place:
+        file = directory / f"{name}.parquet"
+        if not sequences:
+            file.unlink(missing_ok=True)  # of an earlier run
+            continue
+        with fresh_file(file) as place:
             parquet.write_table(_table(circuit, named, sequences), place, compression="zstd")
     return {"train": len(learned), "test": len(held)}
 
@@ -74,14 +78,24 @@ def _table(circuit: Circuit, named: list[Variable], sequences: list[Answered]) -
     texts = [" ".join(word) for word, _ in sequences], [w for w, _ in sequences], [a for _, a in sequences]
     strings = pyarrow.list_(pyarrow.string())
     fields = [pyarrow.field(name, kind) for name, kind in zip(OF_THE_TEXT, (pyarrow.string(), strings, strings))]
-    fields += [_field(variable) for variable in named]
+    fields += [_field(variable, _column(variable.name, named)) for variable in named]
     return pyarrow.table([*texts, *columns.values()], schema=pyarrow.schema(fields, metadata={"generator": GENERATOR}))
 
 
-def _field(variable: Variable) -> Any:
+def _column(name: str, named: list[Variable]) -> str:
+    """What the column of a variable is called: its name; where one beside the variables is called so, the first of
+    "text#2", "text#3", … that no variable has.
+    """
+    if name not in OF_THE_TEXT:
+        return name
+    taken = {variable.name for variable in named}
+    return next(column for number in count(2) if (column := f"{name}#{number}") not in taken)
+
+
+def _field(variable: Variable, column: str) -> Any:
     """A list with an entry for each position; of several lanes each entry is a list. Its metadata say what it is."""
     import pyarrow
 
     each = pyarrow.float64() if variable.kind.startswith("number") else pyarrow.int64()
     kind = pyarrow.list_(pyarrow.list_(each) if variable.kind.endswith("s") else each)
-    return pyarrow.field(variable.name, kind, metadata={"variable": json.dumps(variable.to_json())})
+    return pyarrow.field(column, kind, metadata={"variable": json.dumps(variable.to_json())})

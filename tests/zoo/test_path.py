@@ -107,6 +107,30 @@ def test_labels_are_what_the_text_says(tmp_path: Path) -> None:
         assert row["answers"] == [str(n) for n in row["since"]]
 
 
+@pytest.mark.parametrize("name", sorted(entries()))
+def test_data_have_one_column_of_a_name_and_a_row_at_least(name: str, tmp_path: Path) -> None:
+    """So that all that reads by name opens them; also where a variable is called as the text, or there is one text."""
+    from pyarrow import parquet
+
+    entry = entries()[name]
+    found = write_data(entry, tmp_path, 3, 2, 0)
+    assert found["train"] > 0
+    for part, rows in found.items():
+        file = tmp_path / f"{part}.parquet"
+        assert file.exists() == bool(rows)
+        if rows:
+            table = parquet.read_table(file)
+            assert table.num_rows == rows and len(set(table.column_names)) == len(table.column_names)
+            own = [json.loads(field.metadata[b"variable"])["name"] for field in table.schema if field.metadata]
+            assert own == [variable.name for variable in variables(entry.circuit())]
+
+
+def test_a_test_of_an_earlier_run_does_not_stay_where_there_is_one_text(tmp_path: Path) -> None:
+    (tmp_path / "test.parquet").write_bytes(b"earlier")
+    assert write_data(entries()["aa-star"], tmp_path, 3, 2, 0) == {"train": 1, "test": 0}
+    assert not (tmp_path / "test.parquet").exists()
+
+
 def test_the_same_arguments_give_the_same_bytes(tmp_path: Path, checkpoints: Path) -> None:
     entry = entries()["distinct-letters"]
     for name in ("one", "two"):

@@ -278,8 +278,18 @@ FAMILY = Family(
             last_key,
             Machine("-", lambda s, t: t if t in KEYS else s, lambda s: s),
         ),
-        Own("first-behind-set", "the letter right behind the last set", lambda: kept_since(True), _behind_set(True)),
-        Own("last-behind-set", "the last letter since the last set", lambda: kept_since(False), _behind_set(False)),
+        Own(
+            "first-behind-set",
+            "the letter right behind the last set, - for none",
+            lambda: kept_since(True),
+            _behind_set(True),
+        ),
+        Own(
+            "last-behind-set",
+            "the last letter since the last set (or the start), - for none",
+            lambda: kept_since(False),
+            _behind_set(False),
+        ),
         Own("table-cell", "at ?, the digit stored last in this row and column", two_keys, _table()),
         Own(
             "pointer-chase",
