@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from conformance import values
+from conformance import exact, values
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import border_cases
 from conformance.cases.chunk_ends import chunk_end_cases
@@ -127,17 +127,18 @@ def documents(case: Case) -> Iterator[int]:
 
 def ranges() -> Iterator[str]:
     """Between which values the functions of ordinary numbers are asked."""
-    yield from _head("operation", "of ordinary numbers", "least", "largest")
+    yield from _head("operation", "of ordinary numbers", "least", "largest", "smallest beside 0")
     for op in OPERATIONS:
         found: dict[str, values.Values] = {}
         for case in ordinary_numbers(op):
             for name, m in functions_of(case):
                 found[name] = found.get(name, values.Values()).and_those_of(m)
-        yield from (_row(op, name, *map(values.shown, (some.least, some.largest))) for name, some in found.items())
+        for name, some in found.items():
+            yield _row(op, name, *map(values.shown, (some.least, some.largest, some.smallest)))
 
 
 def functions_of(case: Case) -> Iterator[tuple[str, Tensor]]:
-    """Δ behind its bias, softplus and limits; softplus itself; exp of a decay; and what a gate is.
+    """Δ behind its bias, softplus and limits; softplus itself; exp of a decay; and of what silu is taken.
 
     Of an exp there are the least and the largest of each channel, head or row.
     """
@@ -149,11 +150,20 @@ def functions_of(case: Case) -> Iterator[tuple[str, Tensor]]:
     if "g" in case.inputs:
         yield "exp(g)", case.inputs["g"].double().exp()
     if "z" in case.inputs:
-        yield "z", case.inputs["z"].double()
+        yield "z, of silu", case.inputs["z"].double()
+    if case.options.get("activation"):
+        yield "sum, of silu", sums(case)
 
 
 def _without_limits(case: Case) -> Case:
     return replace(case, options={name: value for name, value in case.options.items() if name != "dt_limit"})
+
+
+def sums(case: Case) -> Tensor:
+    """What the activation of a convolution is taken of."""
+    options = {name: value for name, value in case.arguments.items() if name != "activation"}
+    inputs = {name: m.float() if m.is_floating_point() else m for name, m in case.inputs.items()}
+    return torch.from_numpy(exact.conv(exact.Double, **inputs, **options)["y"].astype(float))
 
 
 def exponents(case: Case) -> Tensor:

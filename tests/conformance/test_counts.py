@@ -25,6 +25,7 @@ from conformance.counts import all_of, of_kind, positions
 from conformance.faults.catalogue import kernel as ours
 from conformance.features import _bits
 from conformance.judge import judged
+from conformance.kernel.layouts import laid_out
 from conformance.loader import Case
 from conformance.stages import STAGES
 from conformance.steps import STEPS, steps_of
@@ -74,7 +75,9 @@ def exponents(case: Case) -> Iterator[Tensor]:
 
 
 def arguments(case: Case) -> Iterator[Tensor]:
-    """Of softplus, and of the silu of a gate."""
+    """Of softplus, and of the silu of a gate or a convolution."""
+    if case.options.get("activation"):
+        yield counts.sums(case)
     if case.op in STEPS and case.options.get(STEPS[case.op][2]):
         flags = {STEPS[case.op][2]: False, "dt_limit": None}
         yield steps_of(replace(case, options={**case.options, **flags})).double()
@@ -159,6 +162,14 @@ def test_what_is_not_asked_is_in_no_case(op: str) -> None:
         assert op != "conv" or not {"seq_idx", "initial_states"} <= case.inputs.keys(), case.name
         for row in case.inputs.get("seq_idx", ()):
             assert len(row.unique_consecutive()) == len(row.unique()), case.name
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_some_operands_are_always_dense(op: str) -> None:
+    names = {"A", "D", "delta_bias", "dt_bias", "bias", "weight", "initial_state", "initial_states"}
+    for case in all_of(op):
+        given = laid_out(op, case, case.inputs)
+        assert all(given[name].is_contiguous() for name in names & given.keys()), case.name
 
 
 def levels(case: Case) -> Levels:
