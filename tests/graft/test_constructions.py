@@ -6,6 +6,7 @@ import torch
 from compiler import CompileError
 from compiler.graft import graft
 from compiler.graft.measure import answers, host_difference, mixed_text
+from constructions.construction import NumericConstruction
 from constructions.copy_dp.copy import Copy
 from constructions.registry import CONSTRUCTIONS
 from tests.graft.hosts import VOCAB, host, host_text
@@ -55,6 +56,30 @@ def test_construct_copy_is_written_to_its_end_among_tokens_of_the_host(kind):
     assert written == [ids["x0"], ids["x1"], ids["x0"], ids["."]]
     known = model.generation_config.eos_token_id
     assert grafted.model.generation_config.eos_token_id == [known, ids["."]]
+
+
+OVER_TOKENS = [name for name, family in CONSTRUCTIONS.items() if not issubclass(family, NumericConstruction)]
+STAY_OUT = {("mqar", "mamba"), ("mqar", "mamba2"), ("count-in-row", "mamba"), ("count-in-row", "mamba2")}
+STAY_OUT |= {("keep-nth", "mamba2"), ("absolute-time", "mamba2")}
+"""As docs/graft.md has them."""
+
+
+@pytest.mark.parametrize("kind", ["mamba", "mamba2"])
+@pytest.mark.parametrize("name", OVER_TOKENS)
+def test_defaults_go_into_a_host_but_for_those_that_the_page_names(name, kind):
+    circuit = CONSTRUCTIONS[name]().circuit()
+    if (name, kind) in STAY_OUT:
+        with pytest.raises(CompileError):
+            graft(host(kind), circuit)
+        return
+    promise = graft(host(kind), circuit).report["circuit_promise"]
+    assert (promise["level"] == "up to rounding") == (name == "viterbi")
+
+
+@pytest.mark.parametrize(("vocab", "quanta"), [(8, 22), (128, 52)])
+def test_how_many_quanta_recall_must_lead_by(vocab, quanta):
+    promise = graft(host("mamba"), CONSTRUCTIONS["mqar"](kappa=4, vocab=vocab).circuit()).report["circuit_promise"]
+    assert promise["level"] == "up to rounding" and round(promise["lead_needed"] / promise["least_lead"]) == quanta
 
 
 @pytest.mark.parametrize(("name", "options", "kind", "words"), REFUSED)

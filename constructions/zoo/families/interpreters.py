@@ -290,7 +290,10 @@ FAMILY = Family(
             4,
         ),
         Own(
-            "truth-stack", "the truth on top of a stack of at most two, with and (&) and or (|)", truth_stack, _truths()
+            "truth-stack",
+            "the truth on top of a stack of at most two, with and (&) and or (|); what finds no room or too few is lost",
+            truth_stack,
+            _truths(),
         ),
         Own("registers", "behind show NAME, the digit that was loaded into it last", registers, _shows()),
         *sizes(

@@ -84,6 +84,12 @@ FAMILY = Family(
         _of(
             "recall-distinct", f"{_RECALL}, distinct keys", AssociativeRecall, keys=6, values=4, pairs=6, distinct=True
         ),
-        _of("unique-induction", "what followed the one earlier copy of a token", UniqueInduction, vocab=6, length=12),
+        _of(
+            "unique-induction",
+            "what followed the earlier copies of a token, where that was one and the same",
+            UniqueInduction,
+            vocab=6,
+            length=12,
+        ),
     ],
 )
