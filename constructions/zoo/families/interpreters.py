@@ -291,7 +291,8 @@ FAMILY = Family(
         ),
         Own(
             "truth-stack",
-            "the truth on top of a stack of at most two, with and (&) and or (|); what finds no room or too few is lost",
+            "the truth on top of a stack of at most two, with and (&) and or (|); "
+            "what finds no room or too few is lost",
             truth_stack,
             _truths(),
         ),
