@@ -120,7 +120,7 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
         *never_met(kernel, [*exact, *random]),
         *never_in_each_way(kernel, exact),
     )
-    values, sizes = tuple(asked_values(ran)), tuple(asked_sizes(ran, forms(kernel)))
+    values, sizes = tuple(asked_values(ran, kernel.is_step)), tuple(asked_sizes(ran, forms(kernel)))
     yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, values, sizes)
     yield Tested(kernel.name, "random", with_cause(random, known), known)
 

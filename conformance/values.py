@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import inf, log2
@@ -14,6 +14,7 @@ from conformance.cases.companion import RANDOM, companion_cases
 from conformance.cases.crossings import CROSSINGS
 from conformance.cases.each_state import of_each_document
 from conformance.findings import Ran
+from conformance.kernel.arguments import OF_A_STEP
 from conformance.loader import Case
 from conformance.sizes import by_operation
 from conformance.steps import STEPS, steps_of
@@ -61,13 +62,17 @@ def values_of(some: Iterable[tuple[Case, Container[str]]]) -> dict[str, Values]:
     return found
 
 
-def asked_values(ran: Sequence[Ran]) -> Iterator[str]:
-    """Of the cases that a kernel ran, in words, a sentence for each operation: beyond these nothing is known of it."""
-    return by_operation(ran, _ends)
+def asked_values(ran: Sequence[Ran], step: bool = False) -> Iterator[str]:
+    """Of the cases that a kernel ran, in words, a sentence for each operation: beyond these nothing is known of it.
+
+    step: whether it is one, and so has names of its own for operands.
+    """
+    return by_operation(ran, lambda of_op: _ends(of_op, OF_A_STEP if step else {}))
 
 
-def _ends(ran: Sequence[Ran]) -> str:
-    found = values_of((each.case, each.results or ()) for each in ran).items()
+def _ends(ran: Sequence[Ran], names: Mapping[str, str]) -> str:
+    values = values_of((each.case, each.results or ()) for each in ran)
+    found = [(names.get(name, name), each) for name, each in values.items()]
     said = [f"{name} {shown(each.least)} … {shown(each.largest)}{_beside_0(each)}" for name, each in found]
     eps = sorted({each.case.options["eps"] for each in ran if "eps" in each.case.options})
     return ", ".join([*said, *([f"eps {' and '.join(map(str, eps))}"] if eps else [])])

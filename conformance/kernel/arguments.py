@@ -50,6 +50,21 @@ _OPTIONAL = (
 _FLAGS = ("delta_softplus", "dt_softplus", "use_qk_l2norm_in_kernel", OFFSET_STATES, *STATE_OUT)
 ABSENT = {**dict.fromkeys(_OPTIONAL), **dict.fromkeys(_FLAGS, False)}
 """What stands for an operand or an option that a case lacks, where a kernel has no default for it."""
+_LEFT_OUT = frozenset({"chunk_size", "dt_limit", "group_size", "norm_before_gate"})
+
+
+def needed_by(op: str) -> frozenset[str]:
+    """The arguments without which no case of an operation is run."""
+    return names_of(op) - ABSENT.keys() - _LEFT_OUT
+
+
+OF_A_STEP = {
+    "u": "x",
+    "delta": "dt",
+    "delta_bias": "dt_bias",
+    **dict.fromkeys(STATE_IN.values(), "state"),
+}
+"""What a step calls the operands of the scans on whose cases it is run, where it has another name for one."""
 TIME_AXIS = {"selective_scan": 2, "ssd": 1, "conv": 2, "norm": 1, "delta_rule": 1}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from conformance.kernel.arguments import OF_A_STEP
 from conformance.loader import Case
 from conformance.lots import lot
 
@@ -26,7 +27,6 @@ _VIEWED = {
     "delta_rule": "q k v g beta",
 }
 _HALVED = {"selective_scan": 1, "ssd": 2, "conv": 1, "norm": 2, "step": 1, "delta_rule": 2}
-_OF_A_STEP = {"u": "x", "delta": "dt"}
 _TIME = {"selective_scan": -1, "ssd": 1, "conv": -1, "delta_rule": 1}
 _TIME_BEHIND = {"ssd", "delta_rule"}  # channels are last there, and exchanged with time
 
@@ -38,7 +38,7 @@ def laid_out(op: str, case: Case, inputs: Mapping[str, Any]) -> dict[str, Any]:
     every row of a batch is stored once, with a stride of 0; as are the operands that the option `shared` names.
     """
     views, found = case.options.get("views", False), {}
-    shared = {_OF_A_STEP.get(name, name) if op == "step" else name for name in shares(case.options.get("shared"))}
+    shared = {OF_A_STEP.get(name, name) if op == "step" else name for name in shares(case.options.get("shared"))}
     for name, m in inputs.items():
         stored = m[:1].expand_as(m) if name in shared and isinstance(m, Tensor) else m
         found[name] = _one(op, name, stored, _layout(op, case, name) if views == "mixed" else views)

@@ -18,6 +18,7 @@ from conformance.kernel.arguments import (
     STATE_IN,
     STATE_OUT,
     names_of,
+    needed_by,
 )
 from conformance.kernel.kernel import Kernel
 
@@ -37,7 +38,7 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     absent = {each.name: ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
     if absent:
         call = with_absent(call, absent)
-    op = op or _certain(name, _operation(name, accepts), parameters.values())
+    op = op or _certain(name, _operation(name, [*parameters.values()]), parameters.values())
     if op != "delta_rule" or OFFSETS in accepts:  # without offsets it is told of documents by their numbers
         accepts -= {"seq_idx", OFFSETS} - names_of(op)
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -121,7 +122,8 @@ def _by_place(function: Callable[..., Any], places: Sequence[inspect.Parameter])
     return call
 
 
-def _operation(name: str, names: frozenset[str]) -> str:
+def _operation(name: str, parameters: Sequence[inspect.Parameter]) -> str:
+    names = {each.name for each in parameters}
     marks = {"step": {"state", "dt"}, "selective_scan": {"u", "delta"}, "ssd": {"x", "dt", "B"}}
     marks |= {
         "delta_rule": {"q", "k", "v", "beta"},
@@ -132,7 +134,22 @@ def _operation(name: str, names: frozenset[str]) -> str:
         if needed <= names:
             return op
     known = "; ".join(f"{op}({arguments})" for op, arguments in SIGNATURES.items())
+    if may_be := " or ".join(_may_be(parameters)):
+        raise ValueError(
+            f"{name} may be {may_be} by its arguments ({', '.join(sorted(names))}): say so by --operation {may_be}, or "
+            f"wrap a kernel of another operation in a function of one of these: {known}."
+        )
     raise ValueError(
         f"{name} is no kernel: its arguments ({', '.join(sorted(names)) or 'none'}) are those of no operation; wrap a "
         f"kernel in a function of one of these, of which it may leave out what it does not do: {known}."
     )
+
+
+def _may_be(parameters: Sequence[inspect.Parameter]) -> list[str]:
+    """The operations whose cases a function can be run on that is told which: it has what they need, and needs no more
+    than they have.
+    """
+    own = [each for each in parameters if each.kind not in _ANY]
+    names = {each.name for each in own}
+    needed = {each.name for each in own if each.default is each.empty}
+    return [op for op in OPERATIONS if needed_by(op) <= names and needed <= names_of(op)]

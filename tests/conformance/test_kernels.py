@@ -13,6 +13,7 @@ from compiler.runtime.selective_scan import selective_scan
 from conformance import load, report, save
 from conformance.cases import OPERATIONS, cases, drawn
 from conformance.cases.companion import companion_cases
+from conformance.faults.small import conv
 from conformance.judge import judge, judged
 from conformance.kernel.named import kernel_named
 from conformance.kernel.signature import kernel
@@ -173,6 +174,20 @@ def narrow_scan(u, delta, A, B, C):
 def test_a_result_of_a_narrower_dtype_is_wrong() -> None:
     found = next(iter(judge(kernel(narrow_scan), cases("selective_scan"))))
     assert found.status == "failed" and found.says == "y is torch.float16, but the operands are torch.float32."
+
+
+def test_a_kernel_that_runs_where_its_operation_is_told_is_told_so() -> None:
+    """It was said to be no kernel, and to need a wrapper."""
+    plain = lambda x, weight, bias=None: conv(x, weight, bias)[0]
+    any_name = lambda x, weight, other=1, **more: conv(x, weight)[0]
+    for each in (plain, any_name):
+        with pytest.raises(ValueError, match=r"may be conv by its arguments .*: say so by --operation conv, or"):
+            kernel(each)
+        told = judge(kernel(each, op="conv"), cases("conv"))
+        assert {finding.status for finding in told} == {"passed", "skipped"}
+    for no_kernel in (lambda x: x, lambda x, weight, other: x, lambda x, *more: x):
+        with pytest.raises(ValueError, match="is no kernel"):
+            kernel(no_kernel)
 
 
 def test_what_cannot_be_tested_is_said() -> None:

@@ -13,7 +13,8 @@ from conformance.cases.companion import companion_cases
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged, run, trial
 from conformance.kernel.kernel import Kernel
-from conformance.values import WRITES, Values, shown, values, values_of, writing_steps
+from conformance.sizes import asked_sizes
+from conformance.values import WRITES, Values, asked_values, shown, values, values_of, writing_steps
 
 FLOAT16 = torch.finfo(torch.half).max
 STEPS = {"selective_scan": "delta", "ssd": "dt"}
@@ -57,6 +58,18 @@ def test_a_kernel_that_takes_all_options_is_asked_nothing_beyond_the_table(op: s
     for name, all_of_it in values(op).items():
         assert all_of_it.least <= found[name].least and found[name].largest <= all_of_it.largest, name
         assert all_of_it.smallest <= found[name].smallest, name
+
+
+def test_values_of_a_step_stand_by_its_own_names() -> None:
+    """Beside sizes asked, which have them too."""
+    tested = ours("step")
+    first = [case for case in cases("selective_scan") if "initial_state" in case.inputs and "delta_bias" in case.inputs]
+    some = [*first, *(case for case in cases("selective_scan") if len(case.inputs) == 5)][:9]
+    ran = [run(tested, case) for case in some if run(tested, case).finding.status == "passed"]
+    (values_said,), (sizes_said,) = asked_values(ran, step=True), asked_sizes(ran, [tested])
+    names = {each.split(" ")[0] for each in values_said.split(", ")}
+    assert {"x", "dt"} <= names and not names & {"u", "delta", "delta_bias", "initial_state"}
+    assert "x" in sizes_said and "delta" not in sizes_said
 
 
 def test_what_is_small_counts_where_it_shows() -> None:
