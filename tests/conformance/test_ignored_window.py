@@ -15,7 +15,7 @@ from conformance.judge import judged, run, why
 from conformance.kernel.signature import kernel
 from conformance.report import Tested
 from conformance.values import asked_values, shown
-from constructions.command.conformance import _verdict
+from constructions.command.conformance_shown import verdict_of
 
 
 def test_a_window_that_is_ignored_is_named() -> None:
@@ -54,6 +54,6 @@ def test_the_report_says_between_which_values_was_asked() -> None:
 
 def test_one_case_is_told_as_one() -> None:
     of = lambda *statuses: [Tested("k", "kernel", [Finding("step", str(i), each) for i, each in enumerate(statuses)])]
-    assert _verdict(of("passed", "failed to run")) == "1 failed to run; right: the one case that was run"
-    assert _verdict(of("failed")) == "wrong: the one case that was run"
-    assert _verdict(of("passed", "passed")) == "right: all 2 cases that were run"
+    assert verdict_of(of("passed", "failed to run")) == "1 failed to run; right: the one case that was run"
+    assert verdict_of(of("failed")) == "wrong: the one case that was run"
+    assert verdict_of(of("passed", "passed")) == "right: all 2 cases that were run"

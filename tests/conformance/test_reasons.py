@@ -22,7 +22,7 @@ from conformance.findings import Finding, Why
 from conformance.judge import _values, judge, run, trial, why
 from conformance.kernel.signature import kernel
 from conformance.loader import Case
-from constructions.command.conformance import _why
+from constructions.command.conformance_shown import why_wrong
 
 
 def changed(change):
@@ -134,7 +134,7 @@ def test_a_mistake_that_is_made_under_a_condition_is_named_with_it() -> None:
     known = reasons(kernel(lossy), crossed_cases("conv")[:120])
     assert (known.likely, known.somewhere) == ("", "the bias of the convolution is left out")
     assert known.apart == ("bias and float16",)
-    said = [*_why(known, Finding("crossing", "a case", "failed"))]
+    said = [*why_wrong(known, Finding("crossing", "a case", "failed"))]
     assert said[:2] == [
         f"likely: {known.somewhere}, {UNDER}",
         "all wrong cases have, and no right one has: bias and float16",
@@ -148,7 +148,7 @@ def test_a_mistake_whose_condition_is_not_known_is_not_called_likely() -> None:
     tested = changed(lambda m: m | {"D": None} if tuple(m["u"].shape) in sizes else m)
     known = reasons(tested, [*SHORT, *crossed_cases("selective_scan")[:60]])
     assert known.somewhere == "D u is left out"
-    said = [*_why(replace(known, apart=()), Finding("step", "a case", "failed"))]
+    said = [*why_wrong(replace(known, apart=()), Finding("step", "a case", "failed"))]
     assert said[0].startswith("D u is left out: this gives all wrong results") and not any("likely" in s for s in said)
 
 
@@ -167,7 +167,7 @@ def test_of_several_mistakes_that_give_all_wrong_results_none_is_named() -> None
     ]
     found = why([run(kernel(ssd), case) for case in some])
     assert not found.likely and not found.somewhere
-    assert NONE in _why(found, Finding("step", "a case", "failed"))
+    assert NONE in why_wrong(found, Finding("step", "a case", "failed"))
 
 
 def test_a_mistake_that_leaves_a_wrong_case_open_is_not_likely() -> None:
@@ -207,8 +207,12 @@ def test_one_name_of_an_activation_is_told_from_the_other() -> None:
 def test_where_no_three_options_set_them_apart_the_report_says_so() -> None:
     finding = Finding("step", "a case", "failed", asks="something")
     said = "no three of the options and sizes that are compared set them apart"
-    assert said in _why(Why(), finding)
-    assert said not in [*_why(Why(apart=("D",)), finding), *_why(Why(first=("D",)), finding), *_why(Why("D"), finding)]
+    assert said in why_wrong(Why(), finding)
+    assert said not in [
+        *why_wrong(Why(apart=("D",)), finding),
+        *why_wrong(Why(first=("D",)), finding),
+        *why_wrong(Why("D"), finding),
+    ]
 
 
 def test_traits_are_true_of_the_cases() -> None:
@@ -374,7 +378,7 @@ def test_nothing_is_said_to_be_first_of_what_an_earlier_case_had() -> None:
     ran = [run(kernel(scan), case) for case in SHORT if not {"z", "delta_bias"} & case.inputs.keys()]
     known = why(ran)
     assert any("D" in each.case.inputs for each in ran if each.finding.status == "failed to run")
-    said = " ".join(_why(Why(first=("D",)), Finding("step", "a case", "failed")))
+    said = " ".join(why_wrong(Why(first=("D",)), Finding("step", "a case", "failed")))
     assert "the first wrong case has, and no right one has: D" in said and "first to" not in said and known.apart
 
 
@@ -415,4 +419,4 @@ def test_where_no_case_is_right_the_report_says_so() -> None:
         return selective_scan(u, delta, A, B, C) + 1
 
     known = reasons(kernel(scan))
-    assert known.none_right and "no case that was run is right" in _why(known, Finding("step", "a case", "failed"))
+    assert known.none_right and "no case that was run is right" in why_wrong(known, Finding("step", "a case", "failed"))
