@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,16 @@ def compiled_of(
     file, _, name = what.rpartition(":")
     known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
     if what in known:
+        if needed := _needed(known[what]):
+            raise ValueError(
+                f"{what} is built of a {needed[0]} that its name does not tell; run `construct {what}`, and give the "
+                "directory that it writes."
+            )
         construction = known[what]()
         return construction.compiled(construction.among_others() if among_others else None)
     if not file.endswith(".py"):
-        there = [
-            name for name, family in known.items() if not (over_tokens and issubclass(family, NumericConstruction))
-        ]
+        told = {name: family for name, family in known.items() if not _needed(family)}
+        there = [name for name, family in told.items() if not (over_tokens and issubclass(family, NumericConstruction))]
         raise ValueError(
             f"{what!r} is no checkpoint directory, no FILE.py:NAME and no construction; there are {', '.join(there)}."
         )
@@ -50,6 +55,11 @@ def compiled_of(
     if not isinstance(found, Circuit):
         raise ValueError(f"{name!r} of {file} is no Circuit, nor a function that returns one.")
     return compile(found, target, dtype)
+
+
+def _needed(family: type) -> list[str]:
+    """The parameters of a construction that have no default."""
+    return [each.name for each in fields(family) if each.default is MISSING and each.default_factory is MISSING]
 
 
 def passes_of(what: str, target: str, dtype: str) -> tuple[str, bool]:

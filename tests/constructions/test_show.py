@@ -10,7 +10,7 @@ import pytest
 
 from compiler.ir import printer
 from constructions.command.show import compiled_of, explained
-from constructions.registry import CONSTRUCTIONS
+from constructions.registry import CONSTRUCTIONS, families
 from constructions.selectivity.mqar import MQAR
 from tests.circuits import CASES
 
@@ -27,6 +27,17 @@ CIRCUIT = Circuit("own", seen, InputLanguage.everything(letters, 100))
 def test_every_stage_of_every_circuit_has_text(case, stage: str):
     text = printer.show(case.compiled(case.targets[0]), stage)
     assert text.endswith("\n") and text.strip() and "object at 0x" not in text
+
+
+@pytest.mark.parametrize("name", families())
+def test_a_name_is_built_or_refused_in_a_sentence(name: str):
+    """Refused are those that their name does not tell, such as an automaton without its table."""
+    needed = [each for each in inspect.signature(families()[name]).parameters.values() if each.default is each.empty]
+    if needed:
+        with pytest.raises(ValueError, match=f"{name} is built of a {needed[0].name} that its name does not tell"):
+            compiled_of(name, "mamba", "float32")
+    else:
+        assert compiled_of(name, "mamba", "float32").blocks
 
 
 def test_a_circuit_of_ones_own(tmp_path: Path):

@@ -158,6 +158,8 @@ def test_misuse_is_one_sentence_and_exit_code_2(directory, tmp_path, capsys):
         ((*graft, str(tmp_path / "o"), "--tokens", str(tmp_path / "far.json")), "no token of the host"),
         (("graft", str(tmp_path), "induction-heads", "--out", str(tmp_path / "o")), "config.json"),
         (("graft", str(directory), "nonsense", "--out", str(tmp_path / "o")), "no construction"),
+        (("graft", str(directory), "automaton", "--out", str(tmp_path / "o")), "run `construct automaton`"),
+        (("compose", "automaton", "induction-heads", "--out", str(tmp_path / "o")), "run `construct automaton`"),
         (("compose", "induction-heads", "--out", str(tmp_path / "o")), "at least two"),
     ):
         assert run(*arguments) == 2
