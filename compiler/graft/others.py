@@ -7,8 +7,7 @@ sees that there is one; what follows its letters alone does not. Neither is wron
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,12 +54,11 @@ def _leading(scores: np.ndarray) -> np.ndarray:
     return np.where((scores == best).sum(axis=-1) == 1, scores.argmax(axis=-1), -1)
 
 
-def among_others(whole: Compiled, parts: Sequence[Compiled], samples: int) -> list[dict[str, Any]]:
-    """Of each part of a union: `Others` of sequences of the union, beside its name."""
+def among_others(whole: Compiled, parts: Sequence[Compiled], samples: int) -> list[Others]:
+    """Of each part of a union, on sequences of the union."""
     own = [frozenset(part.source.token_alphabet.tokens) for part in parts]
     rest = [frozenset().union(*own[:i], *own[i + 1 :]) for i in range(len(own))]
-    found = [in_union(whole, *each, samples) for each in zip(parts, map(frozenset.__sub__, own, rest), strict=True)]
-    return [{"circuit": part.source.name} | asdict(each) for part, each in zip(parts, found, strict=True)]
+    return [in_union(whole, *each, samples) for each in zip(parts, map(frozenset.__sub__, own, rest), strict=True)]
 
 
 def in_union(whole: Compiled, part: Compiled, heard: Collection[str], samples: int) -> Others:

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 def generate(
     directory: Annotated[Path, typer.Argument(help="a checkpoint directory")],
     prompt: Annotated[list[str] | None, typer.Option(help='tokens, such as "a b | b ;"; may be given again')] = None,
-    file: Annotated[Path | None, typer.Option(help="a file with a prompt in each line, written as one batch")] = None,
+    file: Annotated[Path | None, typer.Option(help="a file, a batch: a prompt in each line that is not empty")] = None,
     runtime: Annotated[
         Literal["mamba-ssm", "transformers"], typer.Option(help="step mamba_ssm's modules, or transformers' generate()")
     ] = "mamba-ssm",

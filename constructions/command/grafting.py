@@ -293,15 +293,17 @@ def compose(
         for circuit in circuits:
             check_spared(out, {"CIRCUITS": _read_of(circuit)})
         parts = [_part(circuit, target, dtype) for circuit in circuits]
+        names = _names([part.source.name for part in parts], circuits)
         whole = union(*(part.source for part in parts))
         shared = [
-            {"circuits": [parts[i].source.name for i in readers], "tokens": tokens}
+            {"circuits": [names[i] for i in readers], "tokens": tokens}
             for readers, tokens in read_by_several([part.source for part in parts]).items()
         ]
         compiled = compile(whole, target, dtype)
         compiled.save(out, overwrite=force)
         found = verify_checkpoint(out, samples=samples)
-        others = among_others(compiled, parts, min(samples, SEQUENCES))
+        measured = among_others(compiled, parts, min(samples, SEQUENCES))
+        others = [{"circuit": name} | asdict(each) for name, each in zip(names, measured, strict=True)]
     for sentence in found.complaints:
         say(sentence, err=True)
     rows = {name: {"sequences": r.sequences, "bit_exact": r.bit_exact} for name, r in found.results.items()}
@@ -327,6 +329,12 @@ def compose(
         console.print(f"checkpoint: {out}; `construct prove {out}` says whether it is proved")
     if not found.good:
         raise typer.Exit(1)
+
+
+def _names(names: list[str], given: list[str]) -> list[str]:
+    """The circuits' names; of several that are called alike, with what was given."""
+    pairs = zip(names, given, strict=True)
+    return [name if names.count(name) == 1 else f"{name} ({what})" for name, what in pairs]
 
 
 def _shared_said(circuits: list[str], tokens: list[str]) -> str:

@@ -52,7 +52,7 @@ rows = load_dataset("out/zoo-data/count-since-b-to-8", split="train")
 
 Each row is a sequence: `text`, `tokens`, `answers` (the right token behind each, null where nobody asks), and a
 column for **every named variable** of the circuit, with a label at every position. A *flag* is 0 or 1, a
-*choice* the number of the alternative (−1: none yet); variables of several lanes have a list at each position.
+*choice* the number of the alternative (−1: none there); variables of several lanes have a list at each position.
 A variable that is itself called `text`, `tokens` or `answers` has the column `text#2`, and so on. The labels come
 from the interpreter in exact arithmetic. The Parquet schema says of each variable its name, kind, width and source
 line. Train and test share no sequence; a circuit with one sequence has no test. The same arguments give the same

@@ -119,6 +119,8 @@ def test_tokens_that_several_circuits_read_are_named(tmp_path):
     letters = {name: set(AutoTokenizer.from_pretrained(tmp_path / name).get_vocab()) for name in ("one", "two")}
     both = {letter for letter in letters["one"] & letters["two"] if letter[0] != "<"}
     (shared,) = told["read_by_several"]
+    names = [f"automaton ({tmp_path / name})" for name in ("one", "two")]  # which is which
+    assert shared["circuits"] == names == [each["circuit"] for each in told["among_others"]]
     assert {"a", "b"} <= set(shared["tokens"]) == both
     said = " ".join(invoke(*command, "--force").stdout.split())
     assert "there their scores are added, and which letter leads need be none's answer" in said

@@ -323,7 +323,7 @@ FAMILY = Family(
         Own("keypad", "how much of the code 1 2 3 is typed", lambda: machine_of_states(KEYPAD), _of(KEYPAD)),
         Own(
             "vending",
-            "how much money is in a machine that holds up to 10 cents, which buying takes out",
+            "how much money is in a machine that takes coins of 5 cents and holds two; buying takes all of it out",
             lambda: machine_of_states(VENDING),
             _of(VENDING),
         ),
