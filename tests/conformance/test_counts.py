@@ -13,7 +13,8 @@ from torch import Tensor
 
 from conformance import counts, values
 from conformance.cases import OPERATIONS, cases
-from conformance.cases.chunk_ends import COUNTS, ENDS
+from conformance.cases.borders import border_cases
+from conformance.cases.chunk_ends import COUNTS, ENDS, chunk_end_cases
 from conformance.cases.curves import EXPONENTS, GATES, HALF_LIFE_LENGTH
 from conformance.cases.factors import CHUNK_SIZES, Factors, factors_of, layer_factors_of
 from conformance.cases.layers import layer_ordinary_factors_of, layer_rows, share
@@ -29,7 +30,7 @@ from conformance.kernel.layouts import laid_out
 from conformance.loader import Case
 from conformance.stages import STAGES
 from conformance.steps import STEPS, steps_of
-from tests.conformance.pages import CASES
+from tests.conformance.pages import CASES, in_one_line
 
 CHUNKED = ("ssd", "delta_rule")
 BELOW, ABOVE = -104, 20.1
@@ -275,3 +276,10 @@ def test_each_way_to_be_told_meets_any_two_options(op: str) -> None:
 def ways(case: Case) -> Levels:
     """How a case is told, which its name says."""
     return {name: value for name, value in asked_in_name(case).items() if name in WAYS[case.op]}
+
+
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_pieces_stand_in_no_case_of_borders_or_ends(op: str) -> None:
+    """A kernel cannot tell them from a state, which stands there; the page says so."""
+    assert not [case for case in (*border_cases(op), *chunk_end_cases(op)) if "cuts" in case.options]
+    assert "pieces are none of the starts where chunks meet, nor at the ends of chunks" in in_one_line(CASES)
