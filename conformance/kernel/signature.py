@@ -35,6 +35,11 @@ def kernel(function: Callable[..., Any], name: str = "", op: str | None = None, 
     call = _by_place(function, by_place) if by_place else function
     if op in CASES_OF and "state" not in accepts and (state := _state_of(parameters.values())):
         call, accepts = _with_state(call, state), accepts | {"state"}
+    if op in CASES_OF and "state" not in accepts and not _has_room_for_a_state(parameters.values()):
+        raise ValueError(
+            f"{name} is no step: it has no argument for its state, which is updated in place; wrap it in a function of "
+            f"step({SIGNATURES['step']})."
+        )
     absent = {each.name: ABSENT[each.name] for each in parameters.values() if _is_asked_for(each)}
     if absent:
         call = with_absent(call, absent)
@@ -87,6 +92,12 @@ def _state_of(parameters: Iterable[inspect.Parameter]) -> str:
     others = [each for each in parameters if each.name not in known and each.kind not in _ANY]
     found = [each.name for each in others if each.default is each.empty] or [each.name for each in others]
     return found[0] if len(found) == 1 else ""
+
+
+def _has_room_for_a_state(parameters: Iterable[inspect.Parameter]) -> bool:
+    """Whether a state that is given first lands in an argument that is none of a step's other ones."""
+    first = next(iter(parameters), None)
+    return first is not None and (first.kind is first.VAR_POSITIONAL or first.name not in names_of("step"))
 
 
 def _with_state(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -308,3 +308,18 @@ def test_a_release_without_functions_of_its_own_runs_with_the_caches_of_its_time
     assert [state.tolist() for state in model.states(cache)] == [[0], [1]]
     with pytest.raises(Unsupported, match="no selection of rows"):
         model.select(cache, torch.tensor([0]))
+
+
+def test_a_step_without_a_state_is_bad_usage() -> None:
+    """Its first argument would get the state: nothing of it was run, and each case "failed to run"."""
+
+    def step(x, dt, A, B, C, D=None, z=None):
+        return x
+
+    def open_ended(*given, **named):
+        return given[0]
+
+    for op in ("step", "head step", "channel step"):
+        with pytest.raises(ValueError, match="it has no argument for its state"):
+            kernel(step, op=op)
+        assert kernel(open_ended, op=op).op == op
