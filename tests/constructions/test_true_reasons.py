@@ -17,7 +17,8 @@ def test_a_circuit_over_numbers_is_not_offered_where_tokens_are_needed(tmp_path:
     """graft and compose take circuits over tokens alone, and say so of one over numbers."""
     assert run("compose", "copy", "nope", "--out", str(tmp_path / "c")) == 2
     said = capsys.readouterr().err
-    assert " mqar," in said and "automaton." in said and "haar" not in said
+    assert " mqar," in said and " selective-copy." in said and "haar" not in said
+    assert "automaton" not in said, "its name does not tell its table"
     assert run("compose", "copy", "haar", "--out", str(tmp_path / "c")) == 2
     assert "circuit 'haar' reads numbers, and one that reads tokens is needed" in capsys.readouterr().err
 
