@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +133,7 @@ def mixed_text(grafted: Grafted, host_vocab: int, count: int, length: int, seed:
 
 
 @torch.no_grad()
-def answers(grafted: Grafted, rows: Iterator[np.ndarray], model: Any = None) -> Answers:
+def answers(grafted: Grafted, rows: Iterable[np.ndarray], model: Any = None) -> Answers:
     """Run the model (`grafted.model`, or the same loaded again) on rows of ids, beside the interpreter."""
     run = grafted.model if model is None else model
     letters = np.array([grafted.ids[letter] for letter in grafted.circuit.token_alphabet.tokens[:-1]])

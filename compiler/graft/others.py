@@ -83,11 +83,5 @@ def in_union(whole: Compiled, part: Compiled, heard: Collection[str], samples: i
 
 def _rows(language: InputLanguage, samples: int) -> Iterator[np.ndarray]:
     """Random sequences of a language, (1, time) each: as long as a probe, or the longest that it has below that."""
-    rng = np.random.default_rng(0)
-    for length in range(min(PROBE_LENGTH, language.max_length), 0, -1):
-        try:
-            language.sample(1, length, 0)
-        except ValueError:
-            continue  # it has none of this length
-        return (language.sample(1, length, int(rng.integers(2**62))) for _ in range(samples))
-    return iter(())
+    length, rng = language.longest(PROBE_LENGTH), np.random.default_rng(0)
+    return (language.sample(1, length, int(rng.integers(2**62))) for _ in range(samples if length else 0))

@@ -109,8 +109,8 @@ def _direct_sum(
     vocab = model.get_input_embeddings().weight.shape[0]
     text = random_text(vocab, [place for place in grafted.ids.values() if place < vocab])
     difference, same = host_difference(model, grafted, text), same_sums(model, grafted, text[:1])
-    found = answers(grafted, mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0))
-    rows = mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0)
+    rows = [*mixed_text(grafted, vocab, samples, PROBE_LENGTH, seed=0)]
+    found = answers(grafted, rows)
     others = compared(rows, np.array([*grafted.ids.values()]), grafted.scores, grafted.scores)
     measured = {"host": asdict(difference) | {"same_sums": same}, "answers": asdict(found), "others": asdict(others)}
     complaint = broken_promise(grafted, difference, same)

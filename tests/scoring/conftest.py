@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler import (
-    compile,
-)
+from compiler import compile
 from tests.scoring.problems import circuit, run
 
 

@@ -10,9 +10,7 @@ import pytest
 import torch
 from transformers import Mamba2Config, Mamba2ForCausalLM, MambaConfig, MambaForCausalLM
 
-from compiler import (
-    compile,
-)
+from compiler import compile
 from compiler.disguise.key import read_key
 from constructions.scoring.build import problem_of
 from constructions.scoring.evaluate import score

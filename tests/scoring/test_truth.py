@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler import (
-    InputLanguage,
-    compile,
-)
+from compiler import InputLanguage, compile
 from constructions.scoring.table import TWINS
 from constructions.scoring.truth import Truth
 from constructions.selectivity.mqar import MQAR
