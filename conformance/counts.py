@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -17,18 +16,11 @@ import torch
 from torch import Tensor
 
 from conformance import exact, values
-from conformance.cases import OPERATIONS, cases
-from conformance.cases.borders import border_cases
-from conformance.cases.chunk_ends import chunk_end_cases
-from conformance.cases.companion import companion_cases
-from conformance.cases.crossed import crossed_cases
+from conformance.cases import OPERATIONS
+from conformance.cases.crossings import NAMED
 from conformance.cases.draw import name_of
 from conformance.cases.factors import DTYPES
-from conformance.cases.forms import form_cases
-from conformance.cases.large import large_cases
-from conformance.cases.layers import layer_cases
-from conformance.cases.ordinary import ordinary_cases
-from conformance.cases.told import told_cases
+from conformance.cases.kinds import KINDS, all_of, of_kind
 from conformance.features import operand_of, sizes
 from conformance.kernel.arguments import TIME_AXIS
 from conformance.loader import Case, ends_of_documents
@@ -36,39 +28,14 @@ from conformance.stages import STAGES
 from conformance.steps import STEPS, steps_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance_cases.md"
-RANDOM = "random"
-KINDS: Mapping[str, Callable[[str], Iterable[Case]]] = {
-    "basic": cases,
-    RANDOM: companion_cases,
-    "crossed": crossed_cases,
-    "ordinary": ordinary_cases,
-    "sizes of layers": layer_cases,
-    "where chunks meet": border_cases,
-    "ends of chunks": chunk_end_cases,
-    "forms": form_cases,
-    "told": told_cases,
-    "largest sizes": large_cases,
-}
-"""The cases of an operation, by the names that the page gives them."""
 _SMALLEST_CHUNK = 16
 """Positions: that many or a multiple have the chunks of most kernels whose chunks are their own."""
 _NONE = "–"
 
 
-@cache
-def of_kind(kind: str, op: str) -> tuple[Case, ...]:
-    """The cases of a kind and an operation."""
-    return tuple(KINDS[kind](op))
-
-
-def all_of(op: str) -> list[Case]:
-    """The cases of every kind."""
-    return [case for kind in KINDS for case in of_kind(kind, op)]
-
-
 def ordinary_numbers(op: str) -> list[Case]:
     """The cases of ordinary numbers, of every kind in which options meet."""
-    return [case for kind in KINDS if kind not in ("basic", RANDOM) for case in of_kind(kind, op) if case.tolerance]
+    return [case for kind in NAMED for case in of_kind(kind, op) if case.tolerance]
 
 
 def stages() -> Iterator[str]:

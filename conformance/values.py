@@ -9,10 +9,10 @@ from math import inf, log2
 
 from torch import Tensor
 
-from conformance.cases import OPERATIONS, cases
-from conformance.cases.companion import RANDOM, companion_cases
-from conformance.cases.crossings import CROSSINGS
+from conformance.cases import OPERATIONS
+from conformance.cases.companion import RANDOM
 from conformance.cases.each_state import of_each_document
+from conformance.cases.kinds import all_of
 from conformance.findings import Ran
 from conformance.kernel.arguments import OF_A_STEP
 from conformance.loader import Case
@@ -40,17 +40,11 @@ class Values:
 
 
 @cache
-def _all(op: str) -> tuple[Case, ...]:
-    """What a kernel is asked that takes all of it."""
-    return (*cases(op), *(case for crossing in CROSSINGS for case in crossing(op)), *companion_cases(op))
-
-
-@cache
 def values(op: str) -> dict[str, Values]:
     """Of every operand and result of an operation, of a last state that is asked for, and of the steps that write,
     behind their bias, softplus and limits: where u or x is not 0.
     """
-    return values_of((each, each.expected.keys()) for case in _all(op) for each in (case, of_each_document(case)))
+    return values_of((each, each.expected.keys()) for case in all_of(op) for each in (case, of_each_document(case)))
 
 
 def values_of(some: Iterable[tuple[Case, Container[str]]]) -> dict[str, Values]:

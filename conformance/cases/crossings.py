@@ -11,7 +11,15 @@ from conformance.cases.layers import layer_cases
 from conformance.cases.ordinary import ordinary_cases
 from conformance.cases.told import told_cases
 
-CROSSINGS = (
-    *(crossed_cases, border_cases, chunk_end_cases, ordinary_cases, layer_cases, form_cases, told_cases),
-    large_cases,
-)
+NAMED = {
+    "crossed": crossed_cases,
+    "where chunks meet": border_cases,
+    "ends of chunks": chunk_end_cases,
+    "ordinary": ordinary_cases,
+    "sizes of layers": layer_cases,
+    "forms": form_cases,
+    "told": told_cases,
+    "largest sizes": large_cases,
+}
+"""By the names that pages give them."""
+CROSSINGS = tuple(NAMED.values())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from conformance import values
 from conformance.cases import crossed
 from conformance.cases.beginnings import at_every_border
 from conformance.cases.borders import CHUNKS_OF
 from conformance.cases.crossed import crossed_cases
 from conformance.cases.factors import CHUNK_SIZES
+from conformance.cases.kinds import all_of
 from conformance.cases.options import PACKED_ROWS, Option
 from conformance.cases.packing import documents_of
 from conformance.faults.catalogue import FUNCTIONS
@@ -64,7 +64,7 @@ def lengths_of(case: Any) -> list[list[int]]:
 @pytest.mark.parametrize("op", ARGUMENTS)
 def test_documents_begin_at_every_border_over_all_exact_cases(op: str) -> None:
     """An attacker's convolution missed the border at 1,024 of the first row, where none began."""
-    packed = [case for case in values._all(op) if "seq_idx" in case.inputs and not case.tolerance]
+    packed = [case for case in all_of(op) if "seq_idx" in case.inputs and not case.tolerance]
     assert begun(map(lengths_of, packed)) >= BOTH_WAYS
     listed = f"{', '.join(map(str, BORDERS[:-1]))} and 1,024 (behind 1,024 there is no position)"
     assert "each of these in the first row and in others" in in_one_line(CASES) and listed in in_one_line(CASES)
@@ -87,7 +87,7 @@ def test_documents_begin_there_whichever_arguments_a_kernel_lacks(
 def test_of_ssd_they_begin_at_the_first_border_of_a_chunk_and_the_second() -> None:
     """At each usual size; the page names the one at which some stand in the first row only."""
     begins: dict[int, set[tuple[int, int, bool]]] = {size: set() for size in CHUNKS_OF["ssd"]}
-    for case in (case for case in values._all("ssd") if "seq_idx" in case.inputs and not case.tolerance):
+    for case in (case for case in all_of("ssd") if "seq_idx" in case.inputs and not case.tolerance):
         size = case.options["chunk_size"]
         there = begun([lengths_of(case)])
         begins[size] |= {(count, place - count * size, first) for count in (1, 2) for place, first in there}

@@ -11,18 +11,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance import counts, values
+from conformance import counts
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import border_cases
 from conformance.cases.chunk_ends import COUNTS, ENDS, chunk_end_cases
+from conformance.cases.companion import companion_cases
+from conformance.cases.crossings import CROSSINGS
 from conformance.cases.curves import EXPONENTS, GATES, HALF_LIFE_LENGTH
 from conformance.cases.factors import CHUNK_SIZES, Factors, factors_of, layer_factors_of
+from conformance.cases.kinds import all_of, of_kind
 from conformance.cases.layers import layer_ordinary_factors_of, layer_rows, share
 from conformance.cases.meeting import meets
 from conformance.cases.options import option_of, options_of
 from conformance.cases.ordinary import OF_A_WRITE, ROUNDED, ROUNDINGS, ordinary_rows, share_of
 from conformance.cases.told import WAYS, asked_in_name, told_factors_of
-from conformance.counts import all_of, of_kind, positions
+from conformance.counts import positions
 from conformance.faults.catalogue import kernel as ours
 from conformance.features import _bits
 from conformance.judge import judged
@@ -49,7 +52,8 @@ def test_a_table_is_that_of_the_cases(name: str) -> None:
 
 def test_kinds_are_all_that_a_kernel_is_asked() -> None:
     for op in OPERATIONS:
-        assert sorted(case.name for case in all_of(op)) == sorted(case.name for case in values._all(op))
+        asked = (*cases(op), *(case for crossing in CROSSINGS for case in crossing(op)), *companion_cases(op))
+        assert sorted(case.name for case in all_of(op)) == sorted(case.name for case in asked)
 
 
 def exact(op: str) -> Iterator[Case]:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from conformance import values
 from conformance.cases import OPERATIONS
 from conformance.cases.crossed import crossed_cases, equal_rows
 from conformance.cases.equal import EQUAL
 from conformance.cases.factors import STEPS, factors_of
+from conformance.cases.kinds import all_of
 from conformance.faults.catalogue import kernel as ours
 from conformance.faults.delta import faulty
 from conformance.features import apart, sizes
@@ -79,7 +79,7 @@ def counts(case: Case) -> dict[str, int]:
 
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_which_two_are_as_many_in_no_case_is_told(op: str) -> None:
-    found = [counts(case) for case in values._all(op) if not case.tolerance]
+    found = [counts(case) for case in all_of(op) if not case.tolerance]
     equal = lambda one, other: any(1 < each.get(one, 0) == each.get(other, 0) for each in found)
     names = sorted({name for each in found for name in each})
     pairs = {frozenset(pair) for pair in combinations(names, 2) if not equal(*pair)}

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from conformance import values
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.borders import RARE_SIZES, border_cases
 from conformance.cases.chunk_ends import COUNTS, chunk_end_cases
 from conformance.cases.factors import CHUNK_SIZES, LENGTHS
+from conformance.cases.kinds import all_of
 from conformance.cases.told import told_cases
 from conformance.faults import unforeseen
 from conformance.faults.catalogue import Fault, faults
@@ -157,7 +157,7 @@ def listed(numbers: Iterable[int]) -> str:
 
 
 def test_where_other_epsilons_stand_is_told() -> None:
-    other = [case for case in values._all("norm") if case.options["eps"] != 1e-5]
+    other = [case for case in all_of("norm") if case.options["eps"] != 1e-5]
     assert {(case.inputs["x"].dtype, len(case.inputs["x"]), case.inputs["x"].shape[-1]) for case in other} == {
         (torch.float32, 1, 8)
     }
@@ -176,10 +176,10 @@ def test_which_chunks_are_told() -> None:
 def test_what_few_cases_have() -> None:
     """Of a norm positions and channels together; and more positions than the crossing has."""
     page = in_one_line(CASES)
-    long = [case for case in values._all("norm") if positions_of(case) > 128]
+    long = [case for case in all_of("norm") if positions_of(case) > 128]
     assert {case.inputs["x"].shape[-1] for case in long} == {8, 16, 3072, 4096}
     assert "beyond 128 positions with other channels than 8 or 16, or 3,072 and more" in page
-    beyond = {op: [case for case in values._all(op) if positions_of(case) > max(LENGTHS)] for op in OPERATIONS}
+    beyond = {op: [case for case in all_of(op) if positions_of(case) > max(LENGTHS)] for op in OPERATIONS}
     basic = {op: {case.name for case in cases(op)} for op in OPERATIONS}
     assert all(case.name in basic[op] for op, some in beyond.items() for case in some)
     assert f"Beyond {max(LENGTHS):,} positions there are few cases: see *basic*" in page
