@@ -130,7 +130,9 @@ def _check_config(path: Path, original: Path) -> None:
     for key, value in expected.items():
         there = found.get(key) if isinstance(found, dict) else None
         if key not in HARMLESS and not same_json(there, value):
-            raise CheckpointError(f"{path} has {key} = {shown(there)}, and the original {shown(value)}.")
+            one, other = shown(there), shown(value)
+            told = other if one != other else "other entries"
+            raise CheckpointError(f"{path} has {key} = {one}, and the original {told}.")
     more = set(found) - set(expected) - set(HARMLESS)
     unknown = sorted(more - _defaults(found.get("model_type"))) if more else ()
     if unknown:

@@ -85,7 +85,8 @@ def same_json(one: Any, other: Any) -> bool:
 def shown(value: Any, most: int = 60) -> str:
     """A JSON value for a message: no longer than `most` characters, on one line."""
     if isinstance(value, (dict, list)) and value:
-        return f"{'an object' if isinstance(value, dict) else 'a list'} with {len(value)} entries"
+        kind, entries = "an object" if isinstance(value, dict) else "a list", "entries" if len(value) > 1 else "entry"
+        return f"{kind} with {len(value)} {entries}"
     if isinstance(value, int) and abs(value) > 1 << 64:
         return "an integer beyond 2^64"
     text = repr(value)

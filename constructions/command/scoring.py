@@ -104,7 +104,7 @@ def score(
 
 def _said(problem: Problem) -> Iterator[str]:
     """What stands below the scores: where answers count, which streams are one variable, and which are none."""
-    yield f"scored: {problem.asked}"
+    yield f"scored: {problem.asked}; answers: how many interchange counts"
     for equal in problem.equal.values():
         if len(equal) > 1:
             yield f"one variable, for they are equal and share their lanes: {', '.join(map(repr, equal))}"

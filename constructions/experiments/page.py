@@ -37,7 +37,8 @@ Each model is compiled and run on prompts with their chains, forced token by tok
 for, each the strict argmax over the whole vocabulary, all scores equal to the interpreter's). Then its saved
 checkpoint writes by itself, against an independent solver: the tokens of `step`, of transformers' `generate()` with
 its cache and without it, and of the longest chain in one pass. [dp.md](dp.md) tells why that is a proof of
-generation. *CPU s* are seconds of the processor from the circuit to the last token.
+generation. *CPU s* are seconds of the processor from the circuit to the last token. Parameters have the names of
+construction.json; `construct` asks for `amount` as `--length`.
 """
 
 

@@ -30,7 +30,7 @@ class MadMemorization(Construction):
     theorem: ClassVar[str] = "MAD suite"
 
     vocab: int = parameter("tokens in all: keys, values and the insert token", most=1 << 16, default=256)
-    length: int = parameter("tokens in a sequence", most=1 << 24, default=32)
+    length: int = parameter("tokens in a sequence, all in pairs: of 9 there are 8", most=1 << 24, default=32)
     arch: Literal["mamba", "mamba2", "s4d", "gated-deltanet", "gated-deltanet-qwen"] = parameter(
         "which mixer", default="mamba"
     )

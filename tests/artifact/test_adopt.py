@@ -57,6 +57,15 @@ def test_what_would_be_no_checkpoint_is_not_made_one(name: str, original: Path, 
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
+def test_lists_of_one_length_are_not_told_as_the_same(original: Path, tmp_path: Path, capsys) -> None:
+    place = written_again(original, tmp_path / "other")
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps(config | {"architectures": ["MambaModel"]}))
+    assert run("adopt", str(place), "--original", str(original)) == 2
+    told = "".join(capsys.readouterr().err.split())
+    assert "architectures=alistwith1entry,andtheoriginalotherentries" in told
+
+
 OF_THE_USER = {
     "circuit.json": lambda text: '{"mine": 1}',
     "causal_graph.json": lambda text: "{}",

@@ -20,7 +20,7 @@ class Automaton:
 
     transitions: for each state the next one by token; answers: the token that is right in a state, at every position
     behind the first token; a state without one asks nothing. A token that a state does not lead on by asks nothing from
-    there on.
+    there on. ValueError for a state that has neither transitions nor an answer, as a misspelt one has.
     """
 
     start: str
@@ -35,6 +35,12 @@ class Automaton:
         odd = sorted(set(self.answers) - states)
         if odd:
             raise ValueError(f"the automaton answers in state {odd[0]!r}, which no transition names")
+        idle = sorted(states - set(self.transitions) - set(self.answers))
+        if idle:
+            raise ValueError(
+                f"the automaton has a state {idle[0]!r} with neither transitions nor an answer; give it a row of "
+                "transitions, {} where it has none, or leave out what leads there"
+            )
 
     @property
     def tokens(self) -> list[str]:

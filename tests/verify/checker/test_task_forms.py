@@ -64,6 +64,14 @@ def test_the_checker_s_definition_is_the_function_that_was_asked(i):
                 assert found == expected, (task.claim, word)
 
 
+def test_a_misspelt_state_is_told() -> None:
+    with pytest.raises(ValueError, match="a state 'ood' with neither transitions nor an answer"):
+        Automaton("even", {"even": {"a": "ood"}, "odd": {"a": "even"}}, {"even": "b", "odd": "c"})
+    with pytest.raises(ValueError, match="a state 'evn' with neither"):
+        Automaton("evn", {"even": {"a": "even"}}, {"even": "b"})
+    assert Automaton("even", {"even": {"a": "end"}, "end": {}}, {"even": "b"})(["a"]) is None
+
+
 YES = Alphabet.of("a", "b", "no", "yes")
 PAIRS = Alphabet.of("_", k=2, v=2)
 SEEN = {"0": {"a": "1", "b": "0"}, "1": {"a": "1", "b": "2"}, "2": {"a": "2", "b": "2"}}
