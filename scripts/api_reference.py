@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
     yield from _described(f"### `{name}{_signature(thing)}`", thing)
     if inspect.isclass(thing):
         for method, value in vars(thing).items():
-            public = inspect.isfunction(value) or isinstance(value, classmethod | property)
+            public = inspect.isfunction(value) or isinstance(value, classmethod | property | cached_property)
             if public and not method.startswith("_"):
                 function = value.__func__ if isinstance(value, classmethod) else value
                 yield from _described(f"#### `{name}.{method}{_signature(function)}`", function)
@@ -75,7 +76,7 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
 
 def _signature(thing: Any) -> str:
     """(arguments) as they are written, without annotations' modules; nothing for what is not called."""
-    if isinstance(thing, property):
+    if isinstance(thing, property | cached_property):
         return ""
     try:
         signature = inspect.signature(thing)

@@ -158,7 +158,7 @@ class InputLanguage:
     def strings(self, length: int) -> Iterator[tuple[int, ...]]:
         """Every sequence of exactly this length, each once, in lexicographic order of the ids.
 
-        ValueError where the language holds none as long, and above 65536, for a prefix is copied at every token.
+        ValueError for more than `max_length` tokens, and above 65536, for a prefix is copied at every token.
         """
         return self._strings(integer(length, "length of strings", 0, min(self.max_length, _LONGEST_SPELLED)))
 
