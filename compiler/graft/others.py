@@ -12,7 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.compiled import Compiled
+from compiler.driver import compile
+from compiler.graft.grafted import GUEST
 from compiler.graft.measure import PROBE_LENGTH
+from compiler.graft.union import union
+from compiler.language.circuit import Circuit
 from compiler.language.input_language import InputLanguage
 
 SEQUENCES = 50  # of a union that are enough to see it
@@ -79,6 +83,14 @@ def in_union(whole: Compiled, part: Compiled, heard: Collection[str], samples: i
     among = lambda row: shown(whole.interpret(row)[..., places], np.maximum(back[row], 0))
     alone = lambda row: shown(part.interpret(back[row]), back[row])
     return compared(_rows(whole.source.token_language, samples), places, among, alone)
+
+
+def beside_host(circuit: Circuit, target: str) -> Others:
+    """The answers of a circuit that reads tokens of a host, with and without those that are none of its letters."""
+    whole = compile(union(circuit, name=circuit.name, guest=GUEST), target)
+    letters = np.arange(whole.source.token_alphabet.size - 1)
+    scores = lambda row: whole.interpret(row)[..., :-1]
+    return compared(_rows(whole.source.token_language, SEQUENCES), letters, scores, scores)
 
 
 def _rows(language: InputLanguage, samples: int) -> Iterator[np.ndarray]:

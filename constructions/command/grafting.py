@@ -143,6 +143,7 @@ def _branch(
     from compiler.graft.directory import save_branch
     from compiler.graft.hosts import check_runs, opened
     from compiler.graft.measure import random_text
+    from compiler.graft.others import beside_host
     from compiler.graft.side import branch
 
     quiet()
@@ -160,7 +161,10 @@ def _branch(
         "host": {"class": type(model).__name__},
         "letters": tokens,
         "trainable": int(joined.write.numel() + joined.say.numel()),
-        "measured": {"host": {"positions": ids.numel(), "worst": worst, "size": size}},
+        "measured": {
+            "host": {"positions": ids.numel(), "worst": worst, "size": size},
+            "others": asdict(beside_host(circuit, target)),
+        },
     }
     complaint = None if worst == 0 else f"the host's logits changed by {worst:.3g}, and equal ones are promised"
     if complaint is None:
@@ -236,6 +240,7 @@ def _tell(report: dict[str, Any]) -> None:
         console.print(f"{report['circuit']} beside {host['class']}: {report['trainable']:,} numbers to train")
         console.print(f"host logits on {measured['host']['positions']} positions: {equal}")
         console.print("circuit: the letter that leads, after letters; where none leads, as at ties, it says nothing")
+        console.print(f"beside the host: {others_said(measured['others'])}")
         _tell_place(report)
         return
     result = report["result"]

@@ -64,6 +64,19 @@ def test_text_of_a_host_leaves_an_automaton_where_it_is(place):
     assert wrong(AutoModelForCausalLM.from_pretrained(out), kept["letters"], range(VOCAB)) == 0
 
 
+def test_a_side_branch_tells_what_its_hosts_text_changes(place):
+    """Nothing of an automaton, and where an n-th position is counted, much."""
+    for circuit, letters in ((place / "few", ("a", "b")), ("keep-nth", ("v0", "v1"))):
+        (place / "map.json").write_text(json.dumps({letter: i for i, letter in enumerate(letters, 3)}))
+        given = ("--mode", "branch", "--tokens", place / "map.json", "--out", place / "beside", "--force")
+        done = invoke("graft", place / "host", circuit, *given)
+        assert done.exit_code == 0, done.stderr
+        found = json.loads((place / "beside" / "graft.json").read_text())["measured"]["others"]
+        assert found["answers"] > 0 and (found["changed"] > 0) == (circuit == "keep-nth")
+        told = f"of {found['answers']} answers {found['changed']} change if tokens of others"
+        assert told in " ".join(done.stdout.split())
+
+
 def test_another_circuits_tokens_leave_an_automaton_where_it_is(place):
     out = place / "both"
     done = invoke("compose", f"{place}/own.py:echo", place / "few", "--out", out, "--samples", 20, "--json")
