@@ -1,6 +1,6 @@
 """How many cases there are of each kind, and of which sizes: `python -m conformance.counts` writes them on a page.
 
-All numbers are read off the cases, as they are drawn for a kernel that takes all options and `seq_idx`.
+All numbers are read off the cases, as they are drawn for a kernel that takes all options, and documents in every way.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def first_wrong(step: Step, tokens: int) -> int | None:
 
 
 def prefill_error(tokens: int) -> float:
-    """How far the angle behind a word, every second token of which turns at random, is from where it should be, in
-    radians, computed in chunks of 64: each chunk's sum by halves, added to the angle before, and that reduced.
+    """How far the angle is from where it should be, in radians, behind a word of which each token turns with a chance
+    of one half, computed in chunks of 64: each chunk's sum by halves, added to the angle before, and that reduced.
     """
     turns = np.random.RandomState(0).randint(2, size=tokens).astype(np.float32)
     sums = (turns * PI).reshape(-1, CHUNK)

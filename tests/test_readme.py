@@ -93,13 +93,13 @@ def test_the_readme_is_a_front_door() -> None:
 
 
 def test_every_help_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
-    from constructions.command.cli import app, command_line
+    from constructions.command.cli import command_line
 
     monkeypatch.setenv("COLUMNS", "80")
     for name in some((None, *command_line().commands), 0.15):
-        shown = CliRunner().invoke(app, [*filter(None, [name]), "--help"])
+        shown = CliRunner().invoke(command_line(), [*filter(None, [name]), "--help"])
         assert shown.exit_code == 0 and max(map(len, shown.output.splitlines())) <= 80, name
 
 

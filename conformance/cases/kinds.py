@@ -1,4 +1,4 @@
-"""All that a kernel is asked that takes all options and `seq_idx`, by kinds."""
+"""All that a kernel is asked that takes all options, and documents in every way, by kinds."""
 
 from __future__ import annotations
 

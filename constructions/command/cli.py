@@ -37,6 +37,7 @@ from constructions.command import (
 )
 from constructions.command.building import Mode, fail, run, runtime_name
 from constructions.command.damaged import of_files
+from constructions.command.help_texts import as_written
 from constructions.command.options import Certify, Json, Samples, Scheduler, Shards, Workers
 from constructions.command.reporting import strict_json
 from constructions.construction import Construction
@@ -280,7 +281,7 @@ def show(
     stage: Annotated[
         Literal["source", "core", "schedule", "blocks"], typer.Option(help="which stage of the compiler")
     ] = "blocks",
-    weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR\\[i, j]")] = None,
+    weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR[i, j]")] = None,
     passes: Annotated[bool, typer.Option("--passes", help="what each pass changed, and what was tried")] = False,
     target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
     dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
@@ -389,7 +390,7 @@ class _Problems(TyperGroup):
         construction, problem = own_of(cmd_name)
         own = typer.Typer(add_completion=False)
         own.command(cmd_name)(_command(construction, given=problem))
-        return typer.main.get_command(own)
+        return as_written(typer.main.get_command(own))
 
 
 dynamic_programs = typer.Typer(
@@ -424,4 +425,4 @@ panels.group(app)
 @cache
 def command_line() -> Any:
     """All of `app` with its options read: that takes a tenth of a second, and a process may run many commands."""
-    return typer.main.get_command(app)
+    return as_written(typer.main.get_command(app))

@@ -24,11 +24,13 @@ from conformance.cases.layers import layer_ordinary_factors_of, layer_rows, shar
 from conformance.cases.meeting import meets
 from conformance.cases.options import option_of, options_of
 from conformance.cases.ordinary import OF_A_WRITE, ROUNDED, ROUNDINGS, ordinary_rows, share_of
-from conformance.cases.told import WAYS, asked_in_name, told_factors_of
+from conformance.cases.told import WAYS, asked_in_name, told_cases, told_factors_of
 from conformance.counts import positions
 from conformance.faults.catalogue import kernel as ours
 from conformance.features import _bits
-from conformance.judge import judged
+from conformance.judge import judged, untold
+from conformance.kernel.arguments import names_of
+from conformance.kernel.kernel import Kernel
 from conformance.kernel.layouts import laid_out
 from conformance.loader import Case
 from conformance.stages import STAGES
@@ -54,6 +56,14 @@ def test_kinds_are_all_that_a_kernel_is_asked() -> None:
     for op in OPERATIONS:
         asked = (*cases(op), *(case for crossing in CROSSINGS for case in crossing(op)), *companion_cases(op))
         assert sorted(case.name for case in all_of(op)) == sorted(case.name for case in asked)
+
+
+@pytest.mark.parametrize("op", ["selective_scan", "ssd", "delta_rule"])
+def test_one_told_of_documents_in_every_way_is_asked_all_of_them_and_one_told_by_numbers_fewer(op: str) -> None:
+    every = frozenset(names_of(op)) | {"seq_idx", "cu_seqlens", "return_varlen_states"}
+    assert not untold(Kernel("every", op, len, every))
+    numbers = untold(Kernel("numbers", op, len, every - {"cu_seqlens", "return_varlen_states"}))
+    assert 0 < len(told_cases(op, numbers)) < len(told_cases(op)) == len(of_kind("told", op))
 
 
 def exact(op: str) -> Iterator[Case]:

@@ -34,3 +34,13 @@ def test_every_program_stands_in_the_table_of_dp_md():
 def test_blocks_are_what_the_page_says(name: str, blocks: int, without_conflicts: int):
     made = compile(CONSTRUCTIONS[name]().circuit(), "mamba")
     assert (len(made.blocks), made.schedule.least) == (blocks, without_conflicts)
+
+
+def test_of_which_answers_the_checker_knows_the_rule():
+    """The page names the problems that it knows; of all others of its first table answers are only tested."""
+    table, _, rest = PAGE.read_text("utf-8").partition("The last number before `.` is the answer.")
+    listed = set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+    _, _, after = rest.partition("By name it knows five problems of the table above:")
+    known, _, _ = after.partition(".")
+    proved = {name for name in listed if CONSTRUCTIONS[name]().asks() is not None}
+    assert set(re.findall(r"`([a-z-]+)`", known)) == proved and len(proved) == len(listed - proved) == 5
