@@ -20,8 +20,8 @@ from torch.nn.utils import parametrize
 from compiler.graft.errors import GraftError
 from compiler.graft.faint import FAINTEST_SEEN
 from compiler.language.arguments import shown
-from compiler.targets import families
 
+_CLASSES = ("MambaForCausalLM", "Mamba2ForCausalLM")
 FIXED = ("norm", "A_log", "dt_bias", "dt_proj.bias", "D")
 
 
@@ -73,9 +73,8 @@ def trainable(model: nn.Module, head_scale: float = 1.0) -> nn.Module:
     less no common rate trains a host. Put the circuit beside it as a side branch instead.
     """
     lm: Any = model
-    classes = [family.class_name for family in families().values()]
-    if type(model).__name__ not in classes:
-        known = " and ".join(classes)
+    if type(model).__name__ not in _CLASSES:
+        known = " and ".join(_CLASSES)
         raise GraftError(f"the model is {type(model).__name__}, and relative steps are for {known}.")
     if isinstance(model, _InTraining):
         raise GraftError("the model is trained by relative steps already; call finished(model) before another start.")

@@ -279,12 +279,13 @@ def _as_said_now(manifest: dict[str, Any]) -> dict[str, Any]:
 def show(
     what: Annotated[str, typer.Argument(help="a checkpoint directory, a construction's name, or FILE.py:NAME")],
     stage: Annotated[
-        Literal["source", "core", "schedule", "blocks"], typer.Option(help="which stage of the compiler")
-    ] = "blocks",
+        Literal["source", "core", "schedule", "blocks"] | None,
+        typer.Option(help="which stage of the compiler [default: blocks]"),
+    ] = None,
     weight: Annotated[str | None, typer.Option(help="explain one weight instead: TENSOR[i, j]")] = None,
     passes: Annotated[bool, typer.Option("--passes", help="what each pass changed, and what was tried")] = False,
-    target: Annotated[str, typer.Option(help="what to compile FILE.py:NAME for")] = "mamba",
-    dtype: Annotated[str, typer.Option(help="in which arithmetic")] = "float32",
+    target: Annotated[str | None, typer.Option(help="what to compile FILE.py:NAME for [default: mamba]")] = None,
+    dtype: Annotated[str | None, typer.Option(help="in which arithmetic to compile it [default: float32]")] = None,
 ) -> None:
     """What the compiler makes of a circuit, stage by stage, or what one weight means.
 
@@ -292,13 +293,15 @@ def show(
     """
     with display.working("compile", quiet=False):
         from compiler.ir import printer
-        from constructions.command.show import compiled_of, explained, passes_of
+        from constructions.command.show import check_asked, compiled_of, explained, passes_of
 
+        check_asked(what, {"--stage": stage, "--weight": weight, "--passes": passes}, target, dtype)
+        goal = (target or "mamba", dtype or "float32")
         if passes:
-            said, refused = passes_of(what, target, dtype)
+            said, refused = passes_of(what, *goal)
         else:
-            compiled, refused = compiled_of(what, target, dtype, compared=weight is not None), False
-            said = printer.show(compiled, stage) if weight is None else explained(compiled, weight)
+            compiled, refused = compiled_of(what, *goal, compared=weight is not None), False
+            said = printer.show(compiled, stage or "blocks") if weight is None else explained(compiled, weight)
     display.say(display.wrapped(said))
     if refused:
         raise typer.Exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,21 @@ from verify.arguments import run_own
 
 if TYPE_CHECKING:
     from compiler.compiled import Compiled
+
+
+def check_asked(what: str, asked: Mapping[str, object], target: str | None, dtype: str | None) -> None:
+    """ValueError for options of which only one can be shown, and for a target or dtype of what has its own."""
+    given = [name for name, value in asked.items() if value]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)}: only one of them is shown at a time; leave out the others.")
+    own = [f"{name} {value}" for name, value in (("--target", target), ("--dtype", dtype)) if value is not None]
+    if own and not _in_a_file(what):
+        raise ValueError(f"{own[0]}: {what} has its own, and only FILE.py:NAME is compiled for another; leave it out.")
+
+
+def _in_a_file(what: str) -> bool:
+    """Whether it is of the form FILE.py:NAME, and no directory is called so."""
+    return what.rpartition(":")[0].endswith(".py") and not Path(what).is_dir()
 
 
 def compiled_of(
@@ -35,7 +51,7 @@ def compiled_of(
         other = built.construction.among_others() if among_others else None
         return built.compiled if other is None else built.construction.compiled(other)
     file, _, name = what.rpartition(":")
-    known = {} if file.endswith(".py") else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
+    known = {} if _in_a_file(what) else CONSTRUCTIONS if what in CONSTRUCTIONS else families()
     if what in known:
         if needed := _needed(known[what]):
             raise ValueError(
@@ -44,7 +60,7 @@ def compiled_of(
             )
         construction = known[what]()
         return construction.compiled(construction.among_others() if among_others else None)
-    if not file.endswith(".py"):
+    if not _in_a_file(what):
         told = {name: family for name, family in known.items() if not _needed(family)}
         there = [name for name, family in told.items() if not (over_tokens and issubclass(family, NumericConstruction))]
         raise ValueError(

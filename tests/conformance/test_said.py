@@ -161,7 +161,7 @@ def test_whatever_comes_the_report_of_an_earlier_run_is_an_error(device: str, tm
     (tmp_path / "found.xml").write_text(REPORT)
     done = command(tmp_path, "os._exit(0)", "--junit", "found.xml", "--device", device)
     assert done.returncode == (1 if device == "cpu" else 2)
-    says = "the run has not come to its end" if device == "cpu" else "--device 'nope' cannot be used"
+    says = "the kernel has ended this process with os._exit(0)" if device == "cpu" else "--device 'nope' cannot be used"
     assert reasons(tmp_path / "found.xml")[0].startswith(says)
 
 

@@ -13,6 +13,7 @@ from constructions.command.show import compiled_of, explained
 from constructions.registry import CONSTRUCTIONS, families
 from constructions.selectivity.mqar import MQAR
 from tests.circuits import CASES
+from tests.constructions.test_construct import run
 
 OWN = """
 from compiler import Alphabet, Circuit, InputLanguage, Tokens
@@ -91,3 +92,22 @@ def test_weights_and_stages_that_are_not_there():
         explained(compiled, "D[0]")
     with pytest.raises(ValueError, match="'bricks' is unknown; it must be one of source, core, schedule, blocks"):
         printer.show(compiled, "bricks")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("mqar", "--dtype", "float64"), "--dtype float64: mqar has its own"),
+        (("mqar", "--target", "nothing", "--stage", "core"), "--target nothing: mqar has its own"),
+        (("keep-nth", "--passes", "--weight", "lm_head.weight[0, 0]"), "--weight and --passes: only one of them"),
+        (("keep-nth", "--passes", "--stage", "core"), "--stage and --passes: only one of them"),
+        (("own.py:CIRCUIT", "--dtype", "float64"), "dtype 'float64' is unknown"),
+    ],
+)
+def test_no_option_is_taken_and_left_out(given, told: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(OWN)
+    assert run("show", *given) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert run("show", "own.py:CIRCUIT", "--target", "mamba2", "--stage", "schedule") == 0
+    assert "mamba2" in capsys.readouterr().out

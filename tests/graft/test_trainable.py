@@ -99,8 +99,9 @@ def test_its_own_task_survives_relative_steps_and_not_plain_ones():
 
 
 def test_other_models_are_refused():
-    with pytest.raises(GraftError, match="relative steps are for"):
-        trainable(torch.nn.Linear(2, 2))
+    for model in (torch.nn.Linear(2, 2), compiled("gated-deltanet"), compiled("gated-deltanet-qwen")):
+        with pytest.raises(GraftError, match="relative steps are for MambaForCausalLM and Mamba2ForCausalLM[.]$"):
+            trainable(model)
     with pytest.raises(GraftError, match="side branch"):
         trainable(graft(host(), induction()).model)
 
