@@ -143,14 +143,21 @@ def test_how_far_a_function_may_be_off(op: str) -> None:
     in_turn = lambda row: row[:, None, None] if op == "ssd" else row
     of_channels = lambda row: row[:, None]
     allowed = {
-        "curve of exp": lambda y: y * of_channels(2.0**-21 + 2.0**-22 * exponents),
+        "curve of exp": lambda y: y * of_channels(2.0**-21 + 2.0**-22 * exponents) + 2.0**-126,
         "half-life": lambda y: y * in_turn(steps * 2.0**-21),
         "curve of softplus": lambda y: y * 2.0**-20 + 2.0**-22,
         "curve of silu": lambda y: y.abs() * 2.0**-19 + of_channels(gates * 2.0**-25),
     }
     for name, of in allowed.items():
         y, near = found[name].expected["y"], found[name].tolerance["y"]
-        assert torch.allclose(near, of(y), rtol=1e-5, atol=1e-30), name
+        assert torch.allclose(near, of(y), rtol=1e-5, atol=0), name
+
+
+def test_how_far_a_decay_of_the_delta_rule_may_be_off() -> None:
+    found = {case.name: case for case in of_kind("basic", "delta_rule") if case.stage == "accuracy"}
+    for name, share in (("curve of exp", 2.0**-17), ("half-life", 192 * 2.0**-21)):
+        y, near = found[name].expected["y"], found[name].tolerance["y"]
+        assert torch.allclose(near, y.abs() * share, rtol=1e-5, atol=0), name
 
 
 @pytest.mark.parametrize("op", OPERATIONS)
