@@ -13,7 +13,7 @@ from conformance.asked import never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
-from conformance.findings import RAN, Finding, Status, Why
+from conformance.findings import RAN, Finding, Ran, Status, Why
 from conformance.judge import forms, never_in_each_way, run, settled, trial_of_settled, verdict, why, with_cause
 from conformance.kernel.kernel import Kernel
 from conformance.loader import Case, save
@@ -112,17 +112,20 @@ def try_kernel(kernel: Kernel, full: bool = False) -> Iterator[Tested]:
     exact = list(trial_of_settled(kernel, full))
     random = [run(kernel, case) for op in kernel.operations() for case in companion_cases(op)]
     known = why([*exact, *random])
-    there = [each.case for each in (*exact, *random)]
     ran = [each for each in (*exact, *random) if each.finding.status in RAN]
-    strided = any(each.strided for each in ran)
-    never = (
-        *never_asked(kernel, there, [each.case for each in ran], strided),
-        *never_met(kernel, [*exact, *random]),
-        *never_in_each_way(kernel, exact),
-    )
+    never = (*never_run(kernel, [*exact, *random]), *never_in_each_way(kernel, exact))
     values, sizes = tuple(asked_values(ran, kernel.is_step)), tuple(asked_sizes(ran, forms(kernel)))
     yield Tested(kernel.name, "kernel", with_cause(exact, known), known, never, values, sizes)
     yield Tested(kernel.name, "random", with_cause(random, known), known)
+
+
+def never_run(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
+    """What a kernel may do and was in no case that it ran, alone or together, in words."""
+    ran = [each for each in found if each.finding.status in RAN]
+    strided = any(each.strided for each in ran)
+    asked = never_asked(kernel, [each.case for each in found], [each.case for each in ran], strided)
+    # "an initial state" that nothing met is the argument that no case gave, which is told
+    return (*asked, *(words for words in never_met(kernel, found) if words.removeprefix("an ") not in asked))
 
 
 def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UNHEARD) -> Tested:

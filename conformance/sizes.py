@@ -46,7 +46,13 @@ def asked_sizes(ran: Sequence[Ran], forms: Sequence[Kernel] = ()) -> Iterator[st
     forms: those of initial states in which it was asked. A step is called once for each position.
     """
     length = "calls one after the other" if any(form.is_step for form in forms) else "positions"
-    parts = lambda of_op: [*_ends(of_op, length), *_numbers(of_op), *_dense(of_op), *_dtypes(of_op), *_states(forms)]
+    parts = lambda of_op: [
+        *_ends(of_op, length),
+        *_numbers(of_op),
+        *_dense(of_op),
+        *_dtypes(of_op),
+        *_states(of_op, forms),
+    ]
     return by_operation(ran, lambda of_op: "; ".join(parts(of_op)))
 
 
@@ -152,8 +158,13 @@ def _of_one_dtype(ran: Ran, names: Sequence[str]) -> bool:
     return len({each.dtype for name in names for each in ran.layouts.get(name, ())}) < 2
 
 
-def _states(forms: Sequence[Kernel]) -> Iterator[str]:
-    """Which of the two forms of an initial state beside offsets alone was asked, as it is read off a case."""
-    if forms and forms[0].documents.offsets_alone and STATE_IN.get(forms[0].op) in forms[0].accepts:
+def _states(of_op: Sequence[Ran], forms: Sequence[Kernel]) -> Iterator[str]:
+    """Which of the two forms of an initial state beside offsets alone was asked, where one was: as it is read off a
+    case.
+    """
+    name = STATE_IN.get(forms[0].op) if forms else None
+    if forms and name in forms[0].accepts and forms[0].documents.offsets_alone:
+        if not any({name, "seq_idx"} <= ran.case.inputs.keys() for ran in of_op):
+            return
         words = {"one": "that of the first document", "each": "one of each document"}
-        yield f"{STATE_IN[forms[0].op]} beside {OFFSETS}: {', and '.join(words[each.states] for each in forms)}"
+        yield f"{name} beside {OFFSETS}: {', and '.join(words[each.states] for each in forms)}"

@@ -155,9 +155,9 @@ def test_how_far_a_function_may_be_off(op: str) -> None:
 
 def test_how_far_a_decay_of_the_delta_rule_may_be_off() -> None:
     found = {case.name: case for case in of_kind("basic", "delta_rule") if case.stage == "accuracy"}
-    for name, share in (("curve of exp", 2.0**-17), ("half-life", 192 * 2.0**-21)):
+    for name, part in (("curve of exp", 2.0**-17), ("half-life", 192 * 2.0**-21)):
         y, near = found[name].expected["y"], found[name].tolerance["y"]
-        assert torch.allclose(near, y.abs() * share, rtol=1e-5, atol=0), name
+        assert torch.allclose(near, y.abs() * part, rtol=1e-5, atol=0), name
 
 
 @pytest.mark.parametrize("op", OPERATIONS)

@@ -23,7 +23,7 @@ from conformance.findings import Ran
 from conformance.judge import run
 from conformance.kernel.kernel import Kernel
 from conformance.kernel.signature import kernel
-from conformance.report import try_kernel
+from conformance.report import never_run, try_kernel
 from conformance.sizes import _without, asked_sizes, counted, frontier, options_met, positions_of
 
 POSITIONS = {"selective_scan": ("u", 2), "ssd": ("x", 1), "conv": ("x", 2), "norm": ("x", 1), "delta_rule": ("v", 1)}
@@ -158,6 +158,23 @@ def test_the_form_of_initial_states_is_told(form: Any, words: str) -> None:
     assert of_each_document(case) is not case
     told = list(asked_sizes([Ran(case, run(ours("selective_scan"), case).finding)], [tested]))
     assert told[0].endswith(f"initial_state beside cu_seqlens: {words}")
+
+
+def test_nothing_is_told_of_initial_states_that_a_kernel_refuses_each_time() -> None:
+    """And that no case gave one is told once."""
+
+    def dense(q, k, v, g, beta, initial_state=None, cu_seqlens=None, use_qk_l2norm_in_kernel=False):
+        if initial_state is not None or v.dtype != torch.float32:
+            raise NotImplementedError("in float32, from nothing")
+        lengths = torch.tensor([v.shape[1]]) if cu_seqlens is None else cu_seqlens.diff()
+        numbers = torch.arange(len(lengths)).repeat_interleave(lengths)[None].int()
+        return delta_rule(q, k, v, g, beta, numbers, None, use_qk_l2norm_in_kernel)[0]
+
+    tested = kernel(dense, "dense", "delta_rule")
+    found = [run(tested, case) for case in crossed_cases("delta_rule")[:40]]
+    told = "; ".join(asked_sizes([each for each in found if each.finding.status == "passed"], [tested]))
+    assert "cu_seqlens" in told and "beside cu_seqlens" not in told
+    assert [words for words in never_run(tested, found) if words.endswith("initial state")] == ["initial state"]
 
 
 def test_rows_and_groups_are_told() -> None:
