@@ -173,12 +173,23 @@ def _in_words(option: Option, some_strided: bool = False) -> str:
 
 
 _STARTS = {"state": "an initial state", "state and documents": "documents after a state"}
+_STARTS_ALONE = {
+    "documents": ("documents with no state before them", "documents"),
+    "state": ("an initial state without documents", "initial state"),
+}
+"""Beginnings that no case had, in words, and the argument that then need not have been given in any case."""
+IMPLIED = dict(_STARTS_ALONE.values())
+"""What need not be told beside the argument that no case gave."""
 
 
 def as_words(op: str, some: Collection[Option], some_strided: bool = False) -> str:
     """Options together in words; "" for one alone that `never_asked` tells. some_strided: as there."""
-    if len(some) == 1 and _in_words(next(iter(some))):
-        return ""
+    if len(some) == 1:
+        ((name, value),) = some
+        if _in_words((name, value)):
+            return ""
+        if name == "start" and value in _STARTS_ALONE:
+            return _STARTS_ALONE[value][0]
     return " with ".join(sorted(named(op, option, some_strided) for option in some))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.asked import never_asked
+from conformance.asked import IMPLIED, never_asked
 from conformance.cases import OPERATIONS, cases
 from conformance.cases.companion import companion_cases
 from conformance.cases.crossings import CROSSINGS
@@ -124,8 +124,7 @@ def never_run(kernel: Kernel, found: Sequence[Ran]) -> tuple[str, ...]:
     ran = [each for each in found if each.finding.status in RAN]
     strided = any(each.strided for each in ran)
     asked = never_asked(kernel, [each.case for each in found], [each.case for each in ran], strided)
-    # "an initial state" that nothing met is the argument that no case gave, which is told
-    return (*asked, *(words for words in never_met(kernel, found) if words.removeprefix("an ") not in asked))
+    return (*asked, *(words for words in never_met(kernel, found) if IMPLIED.get(words) not in asked))
 
 
 def try_runtime(runtime: Runtime, models: Iterable[ModelCase], heard: Heard = UNHEARD) -> Tested:

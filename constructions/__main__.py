@@ -159,9 +159,22 @@ def _misused(error) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return 2
-    path = context.command_path if context else "construct"
+    path = context.command_path if context else _command_named()
     said = error.format_message().rstrip(".").replace("Value error, ", "")
     return _told(f"{said}; `{path} --help` shows what there is.", error.exit_code)
+
+
+def _command_named() -> str:
+    """The command that the arguments name, for an error that does not say of which it is."""
+    from constructions.command.cli import command_line
+
+    path, found = ["construct"], command_line()
+    for word in sys.argv[1:]:
+        found = getattr(found, "commands", {}).get(word)
+        if found is None:
+            break
+        path.append(word)
+    return " ".join(path)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def sizes_table() -> str:
     """Sizes on the polynomial S6, and blocks and errors on real Mamba, as a Markdown table."""
     lines = [
         (
-            "| polynomial | T | widths (four blocks) | three blocks | Mamba blocks | error | "
+            "| polynomial | T (four blocks) | widths (four blocks) | three blocks | Mamba blocks | error | "
             "Mamba blocks (three factors) | error |"
         ),
         "|---|---|---|---|---|---|---|---|",

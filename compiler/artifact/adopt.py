@@ -19,7 +19,7 @@ from typing import Any
 from compiler.artifact.compare import foreign_files, tensor_differences
 from compiler.artifact.errors import CheckpointError
 from compiler.artifact.files import CONFIG, GENERATION, MANIFEST, WEIGHTS
-from compiler.artifact.json_files import read_json, same_json, shown
+from compiler.artifact.json_files import read_json, same_json, shown, strict_value
 from compiler.artifact.manifest import check_files, file_hash, read_manifest
 from compiler.artifact.others import copy_others
 from compiler.artifact.place import staging
@@ -125,11 +125,13 @@ def _check_kept(entries: Iterable[Path], most: int = MOST_KEPT) -> int:
 
 
 def _check_config(path: Path, original: Path) -> None:
-    """Every entry of the original must be there; what transformers adds are its defaults."""
+    """Every entry of the original must be there, as it was or as transformers has it when it has read the original;
+    what transformers adds are its defaults.
+    """
     found, expected = read_json(path), read_json(original)
     for key, value in expected.items():
         there = found.get(key) if isinstance(found, dict) else None
-        if key not in HARMLESS and not same_json(there, value):
+        if key not in HARMLESS and not same_json(there, value) and not same_json(there, _as_read(expected).get(key)):
             one, other = shown(there), shown(value)
             told = other if one != other else "other entries"
             raise CheckpointError(f"{path} has {key} = {one}, and the original {told}.")
@@ -140,6 +142,14 @@ def _check_config(path: Path, original: Path) -> None:
             f"{path} has {shown(unknown[0])}, which neither the original nor transformers has, and it would be lost: "
             "take it out."
         )
+
+
+def _as_read(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What transformers makes of a config of ours, as the JSON that it would write: of None it may make a default."""
+    from transformers import AutoConfig
+
+    read = AutoConfig.for_model(**config)
+    return strict_value(read.to_json_string(use_diff=False))
 
 
 def _defaults(kind: object) -> set[str]:

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from compiler import digits
 from constructions.command.display import console, say
@@ -48,7 +48,8 @@ def verdict(good: bool) -> None:
 def table_of(rows: list[dict[str, Any]], keys: tuple[str, ...], tight: bool = False) -> Table:
     """A table of some columns of the rows; None shows as nothing. tight: without lines, one space between columns."""
     names = [key.replace("_", " ") for key in keys]
-    table = Table(*names, box=None, padding=(0, 1, 0, 0)) if tight else Table(*names)
+    heads = [Column(name, min_width=max(map(len, name.split()))) for name in names]  # no word of a head is cut off
+    table = Table(*heads, box=None, padding=(0, 1, 0, 0)) if tight else Table(*heads)
     for row in rows:
         table.add_row(*(_cell(key, row[key]) for key in keys))
     return table

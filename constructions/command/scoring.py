@@ -146,9 +146,9 @@ def score_table(
             from constructions.scoring import table
             from constructions.scoring.methods.named import METHODS
             from constructions.scoring.twin import STEPS
+        known = _kept(keep)
         place.mkdir(parents=True, exist_ok=True)
         advance = bars("score", len(table.CIRCUITS) * len(table.KINDS) * (1 + len(METHODS)))
-        known = _kept(keep)
         found: dict[str, Any] = {"rows": [], "twins": []}
         for row in table.rows(place, seed, STEPS, known, advance):
             found["rows"].append(row)

@@ -140,7 +140,7 @@ class EditDistance(TwoWords):
 
 @dataclass(frozen=True)
 class LongestCommonSubsequence(TwoWords):
-    """The length of the longest word that both hold."""
+    """The length of the longest subsequence of both words: letters may be left out between."""
 
     name: ClassVar[str] = "lcs"
     textbook: ClassVar[type[Solver]] = LongestCommonSubsequenceSolver

@@ -19,10 +19,11 @@ _COPY = (
     "violations",
     "largest_error",
     "largest_bound",
-    "tightness",
-    "module_off",
-    "module_bound",
+    "largest_share",
+    "rounding",
+    "its_bound",
 )
+_COPY_NAMES = {"tightness": "largest_share", "module_off": "rounding", "module_bound": "its_bound"}
 _LONGEST = "the largest T of the 2-local chain, of computed sizes and of key-value caches, which come in powers of ten"
 
 
@@ -60,7 +61,9 @@ def copy_decay_command(
     console.print(
         f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1, and 3 where it is a power of Δ; errors of the module"
     )
-    console.print(table_of(result["rows"], _COPY, tight=True))
+    rows = [{_COPY_NAMES.get(key, key): value for key, value in row.items()} for row in result["rows"]]
+    console.print(table_of(rows, _COPY, tight=True))
+    console.print("largest share: of the bound, reached by an error; rounding: of the module, beside its own bound")
     console.print(table_of([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
     console.print(table_of(result["broken"], ("assumption", "named", "bound_fails")))
     verdict(result["good"])

@@ -19,10 +19,18 @@ from tests.constructions.test_construct import run
 transformers = pytest.importorskip("transformers")
 
 
-@pytest.fixture(scope="module", params=["mamba", "mamba2"])
+BUILT = {
+    "mamba": ("count-in-row", "--largest", "2"),
+    "mamba2": ("count-in-row", "--largest", "2"),
+    "gated-deltanet": ("mad-memorization", "--vocab", "6", "--length", "4"),
+    "gated-deltanet-qwen": ("mad-memorization", "--vocab", "6", "--length", "4"),
+}
+
+
+@pytest.fixture(scope="module", params=BUILT)
 def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("adopt") / "original"
-    command = ("count-in-row", "--largest", "2", "--arch", request.param, "--samples", "10")
+    command = (*BUILT[request.param], "--arch", request.param, "--samples", "10")
     assert run(*command, "--out", str(place), "--json") == 0
     return place
 
@@ -60,7 +68,7 @@ def test_what_would_be_no_checkpoint_is_not_made_one(name: str, original: Path, 
 def test_lists_of_one_length_are_not_told_as_the_same(original: Path, tmp_path: Path, capsys) -> None:
     place = written_again(original, tmp_path / "other")
     config = json.loads((place / "config.json").read_text())
-    (place / "config.json").write_text(json.dumps(config | {"architectures": ["MambaModel"]}))
+    (place / "config.json").write_text(json.dumps(config | {"architectures": ["OtherModel"]}))
     assert run("adopt", str(place), "--original", str(original)) == 2
     told = "".join(capsys.readouterr().err.split())
     assert "architectures=alistwith1entry,andtheoriginalotherentries" in told
@@ -162,10 +170,11 @@ def test_a_model_that_was_changed_is_not_adopted(original: Path, tmp_path: Path)
     before = {path.name: path.read_bytes() for path in place.iterdir()}
     with pytest.raises(CheckpointError, match="its weights .* differ"):
         adopt(place, original)
-    config = json.loads((original / "config.json").read_text()) | {"layer_norm_epsilon": 1e-6}
+    config = json.loads((original / "config.json").read_text())
+    epsilon = next(key for key in ("layer_norm_epsilon", "rms_norm_eps") if key in config)
     place = written_again(original, tmp_path / "third")
-    (place / "config.json").write_text(json.dumps(config))
-    with pytest.raises(CheckpointError, match="layer_norm_epsilon = 1e-06"):
+    (place / "config.json").write_text(json.dumps(config | {epsilon: 1e-3}))
+    with pytest.raises(CheckpointError, match=f"{epsilon} = 0.001"):
         adopt(place, original)
     assert {path.name: path.read_bytes() for path in (tmp_path / "other").iterdir()} == before
 

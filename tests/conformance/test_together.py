@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from conformance.asked import as_words
+from conformance.cases.crossed import crossed_cases
 from conformance.cases.rendered import render
 from conformance.faults.catalogue import FUNCTIONS
-from conformance.judge import trial
+from conformance.faults.catalogue import kernel as ours
+from conformance.judge import run, trial
 from conformance.kernel.kernel import Kernel
+from conformance.report import never_run
 from conformance.together import levels_of, met, never_met, wanted
 
 Refuses = Callable[[Mapping[str, Any]], str]
@@ -294,3 +298,23 @@ def test_what_a_step_never_met_names_its_operation() -> None:
     }
     only = [each for each in found if each.case.op == "selective_scan"]
     assert not any(words.startswith("ssd: ") for words in never_met(tested, only))
+
+
+def test_a_beginning_that_no_case_had_is_not_told_as_the_argument() -> None:
+    """Documents were given, behind a state; and a state, before documents."""
+    scan = ours("selective_scan")
+    ways = {
+        "documents": ("documents with no state before them", lambda m: m.get("initial_state") is None),
+        "state": ("an initial state without documents", lambda m: m.get("initial_state") is not None),
+    }
+    for start, (words, refused) in ways.items():
+
+        def call(refused=refused, start=start, **given: Any) -> Any:
+            if refused(given) and (given.get("seq_idx") is not None) == (start == "documents"):
+                raise NotImplementedError("no")
+            return scan.call(**given)
+
+        tested = replace(scan, call=call)
+        found = [run(tested, case) for case in crossed_cases("selective_scan")]
+        said = never_run(tested, found)
+        assert words in said and not {"documents", "initial state"} & {*said}
