@@ -135,7 +135,10 @@ def _mixer(manifest: Mapping[str, Any]) -> str:
 
 
 def _promise(manifest: Mapping[str, Any], letters: Sequence[str]) -> str:
-    compares = "`construct verify DIRECTORY` compares every file but this one with what the circuit compiles to."
+    compares = (
+        "`construct verify DIRECTORY` compares every file that a program reads with what the circuit compiles to. This "
+        "one is for people, and is not compared."
+    )
     return f"## Promise\n\n{promise_sentences(manifest, letters)}\n\n{compares}"
 
 

@@ -17,6 +17,8 @@ from torch import Tensor
 from conformance import exact
 from conformance.loader import Case
 
+FAMILIES = ("mamba", "mamba2")
+
 
 @torch.no_grad()
 def layers(

@@ -147,6 +147,8 @@ def score_table(
             from constructions.scoring.methods.named import METHODS
             from constructions.scoring.twin import STEPS
         known = _kept(keep)
+        if page is not None:
+            table.check_page(text_of(page))
         place.mkdir(parents=True, exist_ok=True)
         advance = bars("score", len(table.CIRCUITS) * len(table.KINDS) * (1 + len(METHODS)))
         found: dict[str, Any] = {"rows": [], "twins": []}

@@ -154,8 +154,15 @@ def _mean(values: list[float | None]) -> str:
     return f"{sum(there) / len(there):.2f}" if there else ""
 
 
+def check_page(text: str) -> None:
+    """ValueError for a page without a place for the table."""
+    if text.count(START) != 1 or END not in text.partition(START)[2]:
+        raise ValueError(f"the page has no place for the table; put the lines {START} and {END} there.")
+
+
 def on_page(text: str, found: dict[str, Any]) -> str:
     """The page with this table in the place of its own."""
+    check_page(text)
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     return f"{before}{START}\n\n{markdown(found)}\n\n{END}{after}"

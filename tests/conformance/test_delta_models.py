@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from transformers.models.olmo_hybrid import modeling_olmo_hybrid as library
@@ -13,6 +15,8 @@ from conformance.models.case import ModelCase
 from conformance.models.judge import judge_model
 from conformance.models.modes import modes
 from conformance.runtimes.huggingface import HuggingFaceRuntime
+from constructions.command.conformance import _models
+from tests.constructions.test_construct import run
 
 CHUNK, STEP = library.torch_chunk_gated_delta_rule, library.torch_recurrent_gated_delta_rule
 NAMES = ("swaps-gated-deltanet", "kept-numbers-gated-deltanet-qwen", "overwritten-gated-deltanet")
@@ -28,6 +32,16 @@ def test_transformers_is_right_in_every_mode(models, name) -> None:
     found = list(judge_model(HuggingFaceRuntime(), models[name]))
     assert [each.status for each in found] == ["passed"] * 10 + ["skipped"]
     assert models[name].informative.double().mean() > 0.6
+
+
+@pytest.mark.parametrize("arch", ["gated-deltanet", "gated-deltanet-qwen"])
+def test_a_checkpoint_of_ones_own_is_asked_without_its_states(arch: str, tmp_path: Path) -> None:
+    sizes = ("--vocab", "6", "--length", "8", "--samples", "4")
+    assert run("mad-memorization", *sizes, "--arch", arch, "--out", str(tmp_path / "own")) == 0
+    (case,) = _models(tmp_path / "own", False, ())
+    found = list(judge_model(HuggingFaceRuntime(), case))
+    assert {each.status for each in found} == {"passed", "skipped"} and not case.states
+    assert len([each for each in found if each.status == "passed"]) >= 8
 
 
 def test_runtimes_of_other_mixers_are_given_none(models) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from constructions.command.scoring import _kept as kept
 from constructions.scoring.methods.named import METHODS, ORACLE
-from constructions.scoring.table import COLUMNS, on_page
+from constructions.scoring.table import COLUMNS, END, START, on_page
 from tests.scoring.problems import ROOT
 
 KEPT = json.loads((ROOT / "docs" / "scores.json").read_text("utf-8"))
@@ -41,6 +41,9 @@ def test_its_own_file_is_taken():
 def test_the_page_has_the_table_of_the_file():
     page = (ROOT / "docs" / "scores.md").read_text("utf-8")
     assert page == on_page(page, KEPT)
+    for text in ("", page.partition(START)[0], page.replace(END, ""), page + page):
+        with pytest.raises(ValueError, match="the page has no place for the table"):
+            on_page(text, KEPT)
     oracle = [row for row in KEPT["rows"] if row["method"] == ORACLE]
     assert oracle and all(
         row[c] in (1, None) or abs(row[c] - 1) < 1e-9 for row in oracle for c in COLUMNS if row["kind"] != "twin"
