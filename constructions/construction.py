@@ -80,6 +80,10 @@ class CircuitFamily(ABC):
             if type(value) is int and most is not None and abs(value) > most:
                 raise ValueError(f"{entry.name} = {shown(value)} is too large; the largest that is tried is {most}")
 
+    def check_effect(self) -> None:
+        """ValueError for what the command line asks for and nothing is made of. Manifests may hold such a parameter."""
+        return
+
     @abstractmethod
     def tasks(self) -> Sequence[Task] | Sequence[NumberTask]:
         """Independent oracles: what the circuit must do on the inputs of its promise."""

@@ -33,6 +33,7 @@ def run(
 
     beside: what the object of --json tells more.
     """
+    construction.check_effect()
     construction.check_sizes()  # before PyTorch is waited for
     if construction.target == "fnn+ssm":
         unused = {f"--out {out}": out is not None, "--force": force, "--no-certify": not certify}

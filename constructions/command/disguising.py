@@ -60,7 +60,7 @@ def disguise(
     samples: Annotated[int, typer.Option(min=1, max=10**6, help="sequences per task whose logits are compared")] = 100,
     noise: Annotated[
         float,
-        typer.Option(help="also change every weight by up to this share: not exact, and measured [default: none]"),
+        typer.Option(help="also change every weight by up to this share: not exact, and measured"),
     ] = 0,
     noise_in: Annotated[
         str, typer.Option(help="all: every weight; head: those of the head, and answers are proved by their lead")

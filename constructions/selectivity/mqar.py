@@ -104,6 +104,15 @@ class MQAR(WithMemory, Construction):
         if not self.power > 0:
             raise ValueError(f"power = {self.power} is no power law; 0.01 is the benchmark's")
 
+    def check_effect(self) -> None:
+        of = {"power": ("benchmark", "forgetting"), "updates": ("forgetting",)}
+        for name, layouts in of.items():
+            value = getattr(self, name)
+            if self.layout not in layouts and value != self.unsaid[name]:
+                raise ValueError(
+                    f"{name} = {value} has no effect with layout {self.layout!r}; use --layout {' or '.join(layouts)}"
+                )
+
     def _check_codes(self) -> None:
         if self.guarantee == "all" and (self.code, self.coherence, self.wanted_failure) != ("balanced", 0.0, 0.0):
             raise ValueError("code, coherence and wanted_failure are for key codes; use them with --guarantee random")

@@ -340,3 +340,16 @@ def test_a_disguise_is_not_written_into_its_checkpoint(tmp_path, monkeypatch, ca
     (tmp_path / "plain" / "construction.json").write_text("{}")
     assert run("disguise", "plain", "--out", "plain/sub") == 2
     assert f"lies in {tmp_path / 'plain'}" in capsys.readouterr().err and len([*(tmp_path / "plain").iterdir()]) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--power", "0.5"), "power = 0.5 has no effect with layout 'paper'; use --layout benchmark or forgetting"),
+        (("--updates", "3"), "updates = 3 has no effect with layout 'paper'; use --layout forgetting"),
+        (("--layout", "benchmark", "--updates", "3"), "updates = 3 has no effect with layout 'benchmark'"),
+    ],
+)
+def test_no_parameter_without_effect_is_taken(given, told: str, tmp_path, capsys) -> None:
+    assert run("mqar", "--kappa", "4", "--vocab", "8", *given, "--out", str(tmp_path / "out")) == 2
+    assert told in " ".join(capsys.readouterr().err.split()) and not (tmp_path / "out").exists()

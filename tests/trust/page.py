@@ -129,9 +129,10 @@ def _asked_again(numbers: dict) -> list[str]:
     if UNPROVED not in numbers:
         return []
     found, commits = numbers[UNPROVED]["result"], ", ".join(numbers[UNPROVED]["commits"])
-    ran, still = len(found["ran"]), len(found.get("not proved", ()))
-    rejected = found.get("plants", {}).get("rejected", 0)
-    line = f"- The {ran} {AGAIN[UNPROVED]} were checked again at commit {commits}: {ran - still} are proved now,"
+    became, rejected = found["checkpoints"], found.get("plants", {}).get("rejected", 0)
+    refused = became.get("refused by the compiler", 0)
+    now = f"{became.get('proved', 0)} are proved now" + (f", the compiler refuses {refused} by now" if refused else "")
+    line = f"- The {len(found['ran'])} {AGAIN[UNPROVED]} were checked again at commit {commits}: {now},"
     failures = [f"- {AGAIN[UNPROVED]}: {_failure(failure)}" for failure in found["failures"]]
     return [f"{line} and {rejected:,} plants of theirs that change a score were rejected.", *failures]
 

@@ -329,6 +329,7 @@ def test_what_was_not_proved_is_checked_again_by_name(tmp_path: Path, monkeypatc
     commands = []
     names = ["lis-0-mamba-float16", "recall-0-mamba-float32"]
     answer = {"failures": [], "not proved": {names[0]: "a new reason"}, "plants": {"rejected": 1300}}
+    answer["checkpoints"] = {"not proved": 1, "proved": 1}
 
     def child(command: list[str]) -> subprocess.CompletedProcess:
         commands.append(command)
@@ -346,6 +347,10 @@ def test_what_was_not_proved_is_checked_again_by_name(tmp_path: Path, monkeypatc
     assert f": `{names[0]}`: a new reason" in text
     assert "The 2 checkpoints that were not proved were checked again" in text
     assert ": 1 are proved now, and 1,300 plants of theirs that change a score were rejected" in text
+    answer["checkpoints"] = {"not proved": 1, "refused by the compiler": 1}
+    store.again([opened(tmp_path)], record, print)
+    text = page(record | store.collect_again([opened(tmp_path)], record))
+    assert ": 0 are proved now, the compiler refuses 1 by now, and 1,300 plants" in text
 
 
 def test_every_name_is_that_of_one_checkpoint():
