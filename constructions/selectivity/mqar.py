@@ -68,8 +68,14 @@ class MQAR(WithMemory, Construction):
     layout: Literal["paper", "benchmark", "forgetting"] = parameter(
         "which data to verify on (paper: its order of tokens, with noise of ours)", default="paper"
     )
-    pairs: int = parameter("pairs in a sequence (0: as many as keys)", default=0)
-    length: int = parameter("tokens in a sequence (0: 100, or 4 per pair)", most=1 << 24, default=0)
+    pairs: int = parameter(
+        "pairs in a sequence (0: as many as keys; of benchmark and forgetting at most 16)", default=0
+    )
+    length: int = parameter(
+        "tokens in a sequence (0: 100, of benchmark and forgetting 256; or 4 per pair if that is more)",
+        most=1 << 24,
+        default=0,
+    )
     max_d_state: int = parameter(
         "columns that the state of a block may have (0: one for each key)", default=0, kw_only=True
     )

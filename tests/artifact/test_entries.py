@@ -205,11 +205,11 @@ def test_answers_that_nobody_can_ask_are_refused(
         ("meanings.blocks", [], "meanings.blocks has 0 entries, and blocks has 1"),
         ("meanings.blocks.0.channels", [], "meanings.blocks[0].channels has 0 entries, and blocks[0].channels has "),
         ("meanings.blocks.0.columns", [], "meanings.blocks[0].columns has 0 entries, and blocks[0].columns has "),
-        ("guarantee.certificate.asks", {"a": [1]}, "guarantee.certificate.asks is an object with 1 entries, expected"),
+        ("guarantee.certificate.asks", {"a": [1]}, "guarantee.certificate.asks is an object with 1 entry, expected"),
         (
             "guarantee.certificate.parts",
             [1],
-            "guarantee.certificate.parts is a list with 1 entries, expected an object",
+            "guarantee.certificate.parts is a list with 1 entry, expected an object",
         ),
         ("guarantee.codes", {}, "guarantee.codes has no entry size"),
         ("guarantee.codes.coherence", "x", "guarantee.codes.coherence is 'x', expected a number"),

@@ -52,7 +52,7 @@ def test_one_that_is_right_is_read(tmp_path: Path) -> None:
     ("run", "says"),
     [
         ("[]", "its entry `run` is [], and an object is needed"),
-        ('["a"]', "its entry `run` is a list with 1 entries"),
+        ('["a"]', "its entry `run` is a list with 1 entry"),
         ("3", "its entry `run` is 3"),
         ("null", "its entry `run` is None"),
         ('"abc"', "its entry `run` is 'abc'"),
@@ -65,7 +65,7 @@ def test_one_that_is_right_is_read(tmp_path: Path) -> None:
         ('{"seed": true, "files": {"a": "0"}}', "is of seed = True, and this run has 1"),
         ('{"seed": 1, "files": {"a": "1"}}', "is of files: a = '1', and this run has '0'"),
         ('{"seed": 1, "files": {"a": "0"}, "\\u001b[1m": 2}', r"is of \x1b[1m = 2, and this run has None"),
-        ('{"seed": 1}', "is of files = None, and this run has an object with 1 entries"),
+        ('{"seed": 1}', "is of files = None, and this run has an object with 1 entry"),
     ],
 )
 def test_what_it_says_of_its_run(run: str | bytes, says: str, tmp_path: Path) -> None:

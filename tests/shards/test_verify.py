@@ -147,7 +147,7 @@ _WRONG = {"correct": 0, "exact_sequences": 0, "margin": -1.0, "failure": {"case"
         ({"sequences": 10**9, "queries": 10**9, "correct": 10**9, "exact_sequences": 10**9}, "and the shard has"),
         ({"sequences": -10}, "sequences is -10"),
         ({"sequences": 5.0}, "result.sequences is 5.0, expected an integer"),
-        ({"failure": ["garbage"]}, "result.failure is a list with 1 entries, expected an object"),
+        ({"failure": ["garbage"]}, "result.failure is a list with 1 entry, expected an object"),
         ({"margin": float("nan")}, "NaN is no JSON number"),
         ({"margin": 1.0}, "was run again, and the table says margin = 1.0, and now"),
         ({"queries": 1, "correct": 1}, "was run again, and the table says queries = 1, and now"),
