@@ -113,7 +113,10 @@ def _unasked_defaults(kernel: Kernel, ran: Sequence[Case]) -> list[str]:
     given = {name: [case.options[name] for case in ran if name in case.options] for name in _WITH_DEFAULTS}
     own = {name: value for name, value in kernel.defaults.items() if name in given and kernel.op == "norm"}
     unseen = [f"{name} left out" for name in _WITH_DEFAULTS if name in kernel.unseen]
-    return unseen + [f"{name} left out ({value!r})" for name, value in own.items() if value not in (None, *given[name])]
+    named = [name for name, value in own.items() if value is not None and value not in given[name]]
+    if own.get("group_size", 0) is None and not any(map(kernel.leaves_out_group_size, ran)):
+        named.append("group_size")  # None is one group
+    return unseen + [f"{name} left out ({own[name]!r})" for name in named]
 
 
 def _given(kernel: Kernel, case: Case) -> set[str]:
@@ -178,7 +181,7 @@ _STARTS_ALONE = {
     "state": ("an initial state without documents", "initial state"),
 }
 """Beginnings that no case had, in words, and the argument that then need not have been given in any case."""
-IMPLIED = dict(_STARTS_ALONE.values())
+IMPLIED = {**dict(_STARTS_ALONE.values()), "the gate after the norm": "gate after the norm"}
 """What need not be told beside the argument that no case gave."""
 
 

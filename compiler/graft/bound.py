@@ -31,7 +31,7 @@ host itself has under an allowed order.
 How much another order changes is a matter of the host: no bound can be read from sizes. A layer may multiply what
 differs by any factor, and the next one again. So the only bound that holds for every text and is read from weights
 alone is that of the last norm: behind it the stream is at most √d long, hence |logit_v| <= √d ‖w ∘ row_v‖ =: M_v, and
-two values differ by at most 2 max M_v (a test has a host that comes within a factor of five of it).
+two values differ by at most 2 max M_v (a test has a host that comes within a factor of six of it).
 
 Where D/d is no power of four, the weights √(d/D) w are rounded, so each norm's factor is another by the relative
 `norm_change`, over the reals, and nothing is bit-equal. The same holds where lanes are too loud to vanish. The bound

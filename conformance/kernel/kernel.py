@@ -103,7 +103,7 @@ class Kernel:
     def _called(self, inputs: Mapping[str, Tensor], case: Case, asked: Collection[str]) -> dict[str, Tensor]:
         """asked: the states that are asked for, which may be another path through a kernel."""
         options = case.arguments
-        if self.op == "norm" and options["group_size"] == inputs["x"].shape[-1] and self._leaves_out_group_size(case):
+        if self.op == "norm" and self.leaves_out_group_size(case):
             del options["group_size"]  # one group, as where none is named
         if self.op == "norm" and "norm_before_gate" not in self.accepts:
             self._check_side(inputs, options)
@@ -141,8 +141,12 @@ class Kernel:
             raise Lacks(f"it takes no norm_before_gate, and its gate is judged as one {side} the norm")
         del options["norm_before_gate"]
 
-    def _leaves_out_group_size(self, case: Case) -> bool:
-        """Always where it has no argument for it, and in half of the cases where None is what it has by default."""
+    def leaves_out_group_size(self, case: Case) -> bool:
+        """Of one group, always where it has no argument for it, and in half of the cases where None is what it has by
+        default.
+        """
+        if case.options["group_size"] != case.inputs["x"].shape[-1]:
+            return False
         by_default = "group_size" in self.defaults and self.defaults["group_size"] is None
         return "group_size" not in self.accepts or (by_default and lot(f"{case.name} group_size", 2) == 0)
 

@@ -131,5 +131,16 @@ def test_a_default_that_no_case_gave_is_named() -> None:
     assert never(norm) == ("eps left out (1e-06)",) and never(required) == ()
 
 
+def test_one_group_by_default_that_was_always_refused_is_named() -> None:
+    def numbers(x, weight, z=None, eps=1e-5, group_size=None, norm_before_gate=True):
+        if group_size is None:
+            raise NotImplementedError("the size of a group")
+        return right_norm(x, weight, z, eps, group_size, norm_before_gate)
+
+    of = cases("norm")
+    ran = [case for case in of if run(kernel(numbers), case).finding.status == "passed"]
+    assert 10 < len(ran) < len(of) and "group_size left out (None)" in never_asked(kernel(numbers), of, ran)
+
+
 def test_a_default_of_group_size_is_asked_for() -> None:
     assert "failed" in {each.status for each in judge(kernel(reads_pairs), cases("norm"))}

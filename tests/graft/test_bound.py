@@ -126,7 +126,7 @@ def test_no_bound_below_the_range_holds_for_all_hosts():
     assert bound / 8 < worst < bound
     with torch.no_grad():
         itself = (model(ids).logits - reordered(model)(ids).logits).abs().max()
-    assert bound / 8 < itself < bound
+    assert bound / 6 < itself < bound
     assert same_sums(model, graft(model, induction("abc")), ids)
 
 

@@ -38,7 +38,7 @@ WHAT = {
     "automata": "one thing changed in the checkpoint of an automaton",
     "kernel": "one weight changed, and the small kernel asked with old, forged and new claims",
     "mutation": "one place of the compiler's source changed",
-    "defaults": "constructions of their default size proved, on Mamba and Mamba-2, float32",
+    "defaults": "constructions of their default size proved but for answers, on Mamba and Mamba-2, float32",
     "times": "checkpoints proved within the time that is promised",
 }
 OUTCOMES = {
@@ -235,8 +235,9 @@ def _oversized(result: dict) -> str:
     note = (
         "A circuit, a language, a config, a construction's parameters or a file of any size up to 10^15, sealed\n"
         "again. Each case is a process of its own, in which both readers may take ten seconds of processor time and\n"
-        "2 GB. A file that asks for no more than a reader grants, and is a good one, may be accepted. The slowest\n"
-        f"case took {most['seconds']} s; the largest process had {most['mebibytes']:,} MiB, Python's own included.\n"
+        "2 GB. A file that asks for no more than a reader grants, and is a good one, may be accepted. Of those that\n"
+        f"ended, the slowest took {most['seconds']} s; the largest process had {most['mebibytes']:,} MiB, Python's\n"
+        "own included.\n"
     )
     return f"## Files that ask for too much\n\n{note}\n" + _by_kind("what is too large", result)
 
@@ -369,15 +370,18 @@ def _why(entry: dict) -> str:
 
 def _defaults(result: dict) -> str:
     rows = [(name, t["seconds"], "yes" if t["proved"] else "no") for name, t in sorted(result["defaults"].items())]
-    note = "What `construct NAME` builds where nothing is asked for. Processor seconds of the checker.\n"
+    note = (
+        "The circuits that `construct NAME` builds where nothing is asked for, saved without their tasks. Proved are\n"
+        "arithmetic, meaning and special tokens; of the answers [proofs](proofs.md#task) tells which are. Processor\n"
+        "seconds of the checker.\n"
+    )
     return f"## Default sizes\n\n{note}\n" + table(("construction", "seconds", "proved"), rows)
 
 
 def _times(result: dict) -> str:
     rows = [(name, t["seconds"], t["allowed"], t["proved"]) for name, t in result["times"].items()]
-    return "## Time of a proof\n\nProcessor seconds of `python -m verify.checker`, one core.\n\n" + table(
-        ("checkpoint", "seconds", "allowed", "proved"), rows
-    )
+    note = "Processor seconds of `python -m verify.checker`, one core; the task is asked where its part is named."
+    return f"## Time of a proof\n\n{note}\n\n" + table(("checkpoint", "seconds", "allowed", "proved"), rows)
 
 
 PROGRAMS = {"fuzz": _fuzz, "forms": _forms, "joined": _joined, "sizes": _sizes}
