@@ -92,7 +92,18 @@ def never_asked(
     others = [option for option in others if option in known - met and _has_arguments(kernel, option)]
     said = dict.fromkeys(words for option in others if (words := _in_words(option, some_strided)))
     of_states = [words for words in _states_of_steps(kernel, there) if words not in {*_states_of_steps(kernel, ran)}]
-    return (*of_arguments, *of_states, *said, *_unasked_defaults(kernel, ran))
+    return (*of_arguments, *of_states, *said, *_unasked_sizes(kernel, there, ran), *_unasked_defaults(kernel, ran))
+
+
+def _unasked_sizes(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> Iterator[str]:
+    """Heads of v that share one of k, and the sizes of a chunk that some case has and none that it ran."""
+    shared = lambda some: any(c.op == "delta_rule" and c.inputs["v"].shape[2] > c.inputs["q"].shape[2] for c in some)
+    if shared(there) and not shared(ran):
+        yield "several heads of v for each of k"
+    chunks = lambda some: {case.options["chunk_size"] for case in some if "chunk_size" in case.options}
+    missing = sorted(chunks(there) - chunks(ran)) if "chunk_size" in kernel.accepts else []
+    if missing:
+        yield f"chunks of {', '.join(map(str, missing))}"
 
 
 def _states_of_steps(kernel: Kernel, some: Sequence[Case]) -> dict[str, None]:

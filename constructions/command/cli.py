@@ -61,6 +61,7 @@ app = typer.Typer(
 )
 
 _MOST_COMPLAINTS = 20
+_SAMPLES = 1000
 Runtime = Literal["mamba-ssm", "transformers"]
 Out = Annotated[
     Path | None,
@@ -122,7 +123,7 @@ def verify(
     mode: Annotated[
         Mode, typer.Option("--verify", help="auto: every sequence if few, else random ones (fewer if huge)")
     ] = "auto",
-    samples: Samples = 1000,
+    samples: Samples = _SAMPLES,
     runtime: Annotated[
         Runtime | None,
         typer.Option(
@@ -151,7 +152,8 @@ def verify(
     if runtime == "mamba-ssm":
         _need_mamba_ssm()
     if stream or length is not None:
-        _stream(directory, stream, length, [runtime, data, key, workers, scheduler, table], as_json)
+        asked = [None if mode == "auto" else mode, None if samples == _SAMPLES else samples]
+        _stream(directory, stream, length, [runtime, data, key, workers, scheduler, table, *asked], as_json)
         return
     where = sharding.Where(workers, scheduler, table, quiet=as_json)
     if where.asked and any(other is not None for other in (runtime, data, key)):
@@ -220,7 +222,8 @@ def _stream(directory: Path, stream: bool, length: int | None, others: list, as_
         raise ValueError("--stream runs one sequence of --length tokens; give both.")
     if any(other is not None for other in others):
         raise ValueError(
-            "--stream draws its own sequence for mamba_ssm's modules; leave out --runtime, --data, --key and --workers."
+            "--stream draws its own sequence for mamba_ssm's modules; leave out --runtime, --data, --key, --workers, "
+            "--verify and --samples."
         )
     with display.progress(quiet=as_json) as bars:
         with bars.stage("start PyTorch"):

@@ -12,6 +12,7 @@ from conformance.asked import never_asked
 from conformance.cases import cases
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
+from conformance.faults.delta import delta_rule
 from conformance.judge import judged, never_in_each_way, run, trial
 from conformance.kernel.signature import kernel
 from conformance.keywords import looked_into
@@ -143,3 +144,17 @@ def test_states_that_no_case_gave_a_step_are_said() -> None:
     said = {*never_asked(tested, [each.case for each in found], ran)}
     assert ran and "a state (b, d, n)" in said
     assert ("Δ, A, D and a bias of each channel of a head" in said) == all(case.op == "ssd" for case in ran)
+
+
+def test_sizes_of_the_delta_rule_that_were_all_refused_are_named() -> None:
+    def some(q, k, v, g, beta, chunk_size=64, initial_state=None, use_qk_l2norm_in_kernel=False):
+        if q.shape[2] != v.shape[2] or chunk_size != 64:
+            raise NotImplementedError("as many heads, chunks of 64")
+        return delta_rule(q, k, v, g, beta, None, initial_state, use_qk_l2norm_in_kernel)[0]
+
+    tested, there = kernel(some, "some", "delta_rule"), cases("delta_rule")
+    ran = [case for case in there if run(tested, case).finding.status == "passed"]
+    said = never_asked(tested, there, ran)
+    chunks = sorted({case.options["chunk_size"] for case in there} - {64})
+    assert "several heads of v for each of k" in said and f"chunks of {', '.join(map(str, chunks))}" in said
+    assert not any("chunks" in words or "heads of v" in words for words in never_asked(tested, there, there))

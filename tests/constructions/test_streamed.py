@@ -125,7 +125,8 @@ def test_the_command_says_what_was_compared(latched: Built, tmp_path) -> None:
     result = CliRunner().invoke(app, [*arguments, "--stream", "--json"])
     assert result.exit_code == 0 and json.loads(result.stdout)["equal"] is True
     assert isinstance(CliRunner().invoke(app, arguments).exception, ValueError)
-    assert isinstance(CliRunner().invoke(app, [*arguments, "--stream", "--data", "x.npz"]).exception, ValueError)
+    for more in (["--data", "x.npz"], ["--samples", "7"], ["--verify", "none"]):
+        assert isinstance(CliRunner().invoke(app, [*arguments, "--stream", *more]).exception, ValueError)
 
 
 def test_weights_that_the_walk_does_not_meet_are_compared(latched: Built, tmp_path) -> None:
