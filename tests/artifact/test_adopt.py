@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from compiler.artifact import CheckpointError
-from compiler.artifact.adopt import adopt
+from compiler.artifact.adopt import _as_read, adopt
 from compiler.artifact.files import MANIFEST, SEALED_FILES
 from constructions.checkpoints.saved import verify_checkpoint
 from tests.constructions.test_construct import run
@@ -208,3 +208,10 @@ def test_only_an_undamaged_original_is_believed(original: Path, tmp_path: Path) 
         adopt(place, tmp_path / "other")
     with pytest.raises(CheckpointError, match="is no directory"):
         adopt(tmp_path / "nowhere", original)
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"model_type": "nobody"}, {"model_type": 3}, {"model_type": "mamba", "hidden_size": "x"}]
+)
+def test_a_config_that_transformers_does_not_read_is_no_traceback(config) -> None:
+    assert _as_read(config).get("model_type") in (None, "mamba")
