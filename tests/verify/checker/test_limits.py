@@ -95,7 +95,7 @@ def test_each_number_of_a_delay_is_an_operation(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_language_that_grows_beside_a_small_circuit_takes_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Selective copying in a web of 2,000 edges took 13 seconds to be none; here it may take an eighth of that."""
+    """Selective copying in a web of 2,000 edges took 13 seconds to be none; here an eighth of its work may be done."""
     made = CONSTRUCTIONS["selective-copy"](n=2, vocab=2)
     circuit = json.loads(json.dumps(to_data(made.circuit())))
     states = [f"s{i}" for i in range(100)]
@@ -108,7 +108,22 @@ def test_a_language_that_grows_beside_a_small_circuit_takes_seconds(monkeypatch:
     began = time.process_time()
     with pytest.raises(Rejected, match="too many situations"):
         prove_paths(parse({"language": language, "length": 20}), circuit, stated.task.machine)
-    assert time.process_time() - began < 10 / 8
+    assert time.process_time() - began < MOST_SORTS * _sort()
+
+
+MOST_SORTS = 8.5
+"""As long as so many sorts the search may take: it takes some six."""
+
+
+def _sort() -> float:
+    """Processor seconds of a sort in plain Python on this machine, which may be slow: the least of three."""
+
+    def once() -> float:
+        began = time.process_time()
+        sorted(range(1 << 19), key=lambda i: i * 7919 % 524287)
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
 
 
 # What is seen back ---------------------------------------------------------------------------------------------------
