@@ -13,17 +13,9 @@ from constructions.command.outputs import picture_path
 from constructions.command.reporting import show, table_of, verdict
 from constructions.selectivity.commands import run_over_numbers
 
-_COPY = (
-    "decay",
-    "instances",
-    "violations",
-    "largest_error",
-    "largest_bound",
-    "largest_share",
-    "rounding",
-    "its_bound",
-)
-_COPY_NAMES = {"tightness": "largest_share", "module_off": "rounding", "module_bound": "its_bound"}
+_COPY = {name: name for name in ("decay", "instances", "violations", "largest_error", "largest_bound")}
+_COPY |= {"largest_share": "tightness", "rounding": "module_off", "its_bound": "module_bound"}
+"""What a column shows of a row, by its head."""
 _LONGEST = "the largest T of the 2-local chain, of computed sizes and of key-value caches, which come in powers of ten"
 
 
@@ -61,8 +53,8 @@ def copy_decay_command(
     console.print(
         f"T = {length}, L = {window}, δ = {delta:g}, M‖Δ‖ = 1, and 3 where it is a power of Δ; errors of the module"
     )
-    rows = [{_COPY_NAMES.get(key, key): value for key, value in row.items()} for row in result["rows"]]
-    console.print(table_of(rows, _COPY, tight=True))
+    rows = [{head: row[name] for head, name in _COPY.items()} for row in result["rows"]]
+    console.print(table_of(rows, tuple(_COPY), tight=True))
     console.print("largest share: of the bound, reached by an error; rounding: of the module, beside its own bound")
     console.print(table_of([result["formula"]], ("instances", "violations", "tightness", "median_ratio")))
     console.print(table_of(result["broken"], ("assumption", "named", "bound_fails")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,14 +9,7 @@ from click.testing import CliRunner
 from rich.markup import escape
 
 from constructions.command.cli import command_line
-
-
-def commands(found: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command and group, by its name."""
-    yield names, found
-    for name, each in getattr(found, "commands", {}).items():
-        yield from commands(each, (*names, name))
-
+from tests.command_lines import commands
 
 EVERY = dict(commands(command_line()))
 

@@ -8,7 +8,7 @@ import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -33,6 +33,7 @@ from constructions.experiments.table_files import csv_text, latex_text
 from constructions.pictures.page import save
 from constructions.report.page import filled
 from constructions.token_selection import lemma_page
+from tests.command_lines import commands
 
 ROOT = Path(__file__).parents[2]
 INPUTS = {"--weights", "--data", "--file", "--original", "--tokens", "--checkpoint-dir", "--key", "directory", "host"}
@@ -138,15 +139,6 @@ def test_no_output_goes_where_the_standard_output_goes(tmp_path: Path, monkeypat
         outputs.check_apart({"--csv": tmp_path / "other"})
         with pytest.raises(ValueError, match="said and the standard output are one file"):
             outputs.check_apart({"--csv": tmp_path / "said"})
-
-
-def commands(found: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command of the application, by its name."""
-    if not hasattr(found, "commands"):
-        yield names, found
-        return
-    for name, each in found.commands.items():
-        yield from commands(each, (*names, name))
 
 
 def paths() -> Iterator[tuple[str, ...]]:
