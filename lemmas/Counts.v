@@ -241,3 +241,135 @@ Inductive counts_more : order -> order -> Prop :=
 
 Theorem more_counts_more r s t : monotone r -> counts_more s t -> rounded r s <= rounded r t.
 Proof. intros M C. induction C; simpl; apply M; lra. Qed.
+
+(* What every position adds at most. A number E of the format, so that E + 1 is rounded to E, is a ceiling: what is at
+   most E stays so, if each part is at most 1. *)
+Theorem ceilings r (E h : R) parts : monotone r -> r (E + 1) <= E -> h <= E -> (forall y, In y parts -> y <= 1) ->
+  fold_left (fun s y => r (s + y)) parts h <= E.
+Proof.
+  intros M C. revert h. induction parts as [|y l IH]; intros h H Y; simpl; [exact H|].
+  apply IH; [|intros x Hx; apply Y; now right]. apply Rle_trans with (2 := C), M. pose proof (Y y (or_introl eq_refl)). lra.
+Qed.
+
+(* Of numbers of p bits, rounded to the nearest and ties to even, 4k is a ceiling from 2^p on. *)
+Section Ones.
+Variables emin p : Z.
+Context {positive : Prec_gt_0 p}.
+Hypothesis enough : (8 <= p /\ emin <= 0)%Z.
+Notation fexp := (FLT_exp emin p).
+Notation rnd := (round radix2 fexp ZnearestE).
+
+Lemma tie_is_a_ceiling k : (2 ^ p <= 4 * k < 2 ^ (p + 1))%Z -> rnd (IZR (4 * k) + 1) = IZR (4 * k).
+Proof.
+  intros [L U].
+  assert (C : cexp radix2 fexp (IZR (4 * k) + 1) = 1%Z).
+  { unfold cexp. rewrite (mag_unique_pos radix2 _ (p + 1)).
+    - unfold FLT_exp. lia.
+    - rewrite <- plus_IZR. replace (p + 1 - 1)%Z with p by ring. rewrite <- !IZR_Zpower by lia.
+      change (radix2 ^ p)%Z with (2 ^ p)%Z. change (radix2 ^ (p + 1))%Z with (2 ^ (p + 1))%Z.
+      split; [apply IZR_le; lia|apply IZR_lt].
+      assert (E : (2 ^ (p + 1) = 2 * 2 ^ p)%Z) by (rewrite Z.pow_add_r by lia; ring).
+      assert (F : (2 ^ p = 4 * 2 ^ (p - 2))%Z) by (change 4%Z with (2 ^ 2)%Z; rewrite <- Z.pow_add_r by lia; f_equal; ring).
+      lia. }
+  unfold round, scaled_mantissa. rewrite C. unfold F2R. cbn [Fexp Fnum].
+  replace ((IZR (4 * k) + 1) * bpow radix2 (- (1))) with (IZR (2 * k) + / 2)
+    by (rewrite !mult_IZR; simpl; lra).
+  assert (Fl : Zfloor (IZR (2 * k) + / 2) = (2 * k)%Z) by (apply Zfloor_imp; rewrite plus_IZR; lra).
+  unfold Znearest. rewrite Fl. replace (IZR (2 * k) + / 2 - IZR (2 * k)) with (/ 2) by ring. rewrite Rcompare_Eq by reflexivity.
+  assert (Ev : Z.even (2 * k) = true) by (rewrite Z.even_mul; reflexivity). rewrite Ev. cbn [negb].
+  rewrite !mult_IZR. change (bpow radix2 1) with 2. lra.
+Qed.
+
+(* From 2^(p+1) on a step of the format is 4 at least, and more than a part of 2^-p, so every number is a ceiling. *)
+Lemma large_is_a_ceiling E s : generic_format radix2 fexp E -> two (p + 1) <= E ->
+  s < E + 2 \/ s < E + / 2 * (E * two (- p)) -> rnd s <= E.
+Proof.
+  intros G L S. assert (P : 0 < E) by (pose proof (bpow_gt_0 radix2 (p + 1)); lra).
+  apply round_N_le_midp; [typeclasses eauto|exact G|]. rewrite succ_eq_pos by lra.
+  assert (U : two 2 <= ulp radix2 fexp E).
+  { rewrite ulp_neq_0 by lra. apply bpow_le. unfold cexp, FLT_exp.
+    assert (M : (p + 2 <= mag radix2 E)%Z).
+    { apply mag_ge_bpow. rewrite Rabs_pos_eq by lra. replace (p + 2 - 1)%Z with (p + 1)%Z by ring. exact L. }
+    lia. }
+  change (two 2) with 4 in U. pose proof (ulp_FLT_gt radix2 emin p E) as T. rewrite (Rabs_pos_eq E) in T by lra.
+  destruct S; lra.
+Qed.
+
+(* So a state that begins with what a prefill counts, by a tree and cast to the format, and to which each later position
+   adds 1 at most, is at most 2^p or 9/8 of all positions. *)
+Theorem positions_at_most r h first parts : monotone r ->
+  (forall k, (2 ^ p <= 4 * k < 2 ^ (p + 1))%Z -> r (IZR (4 * k) + 1) <= IZR (4 * k)) ->
+  (forall E, generic_format radix2 fexp E -> two (p + 1) <= E -> r (E + 1) <= E) ->
+  generic_format radix2 fexp h -> h <= (1 + two (-8)) * (16 / 15 * first) -> (forall y, In y parts -> y <= 1) ->
+  fold_left (fun s y => r (s + y)) parts h <= Rmax (two p) (9 / 8 * first).
+Proof.
+  intros M T L G H Y. change (two (-8)) with (/ 256) in H.
+  assert (Z2 : two p = IZR (2 ^ p)) by (symmetry; apply (IZR_Zpower radix2); lia).
+  assert (Z3 : two (p + 1) = IZR (2 ^ (p + 1))) by (symmetry; apply (IZR_Zpower radix2); lia).
+  assert (D : (2 ^ (p + 1) = 2 * 2 ^ p)%Z) by (rewrite Z.pow_add_r by lia; ring).
+  assert (Q : (2 ^ p = 4 * 2 ^ (p - 2))%Z) by (change 4%Z with (2 ^ 2)%Z; rewrite <- Z.pow_add_r by lia; f_equal; ring).
+  assert (B : (2 ^ 8 <= 2 ^ p)%Z) by (apply Z.pow_le_mono_r; lia). apply IZR_le in B. change (IZR (2 ^ 8)) with 256 in B.
+  assert (E : exists E, h <= E /\ r (E + 1) <= E /\ E <= Rmax (two p) (h + 4)).
+  { destruct (Rle_lt_dec h (two p)) as [A|A].
+    { exists (two p). rewrite Z2, Q. split; [rewrite <- Q, <- Z2; exact A|]. split; [apply T; lia|apply Rmax_l]. }
+    destruct (Rle_lt_dec (two (p + 1)) h) as [C|C].
+    { exists h. split; [lra|]. split; [now apply L|]. apply Rle_trans with (h + 4); [lra|apply Rmax_r]. }
+    set (k := Zceil (h / 4)).
+    assert (K : h / 4 <= IZR k < h / 4 + 1).
+    { split; [apply Zceil_ub|]. unfold k, Zceil. rewrite opp_IZR. pose proof (Zfloor_ub (- (h / 4))). lra. }
+    assert (F4 : IZR (4 * k) = 4 * IZR k) by now rewrite mult_IZR.
+    exists (IZR (4 * k)). split; [lra|]. split.
+    - assert (N : (2 ^ p <= 4 * k)%Z) by (apply le_IZR; rewrite mult_IZR; lra).
+      destruct (Z_lt_le_dec (4 * k) (2 ^ (p + 1))) as [W|W]; [apply T; lia|].
+      assert (V : (4 * k = 2 ^ (p + 1))%Z).
+      { assert (R8 : (2 ^ (p + 1) = 4 * (2 * 2 ^ (p - 2)))%Z) by lia.
+        assert (X : (4 * k < 2 ^ (p + 1) + 4)%Z) by (apply lt_IZR; rewrite plus_IZR; lra). lia. }
+      rewrite V, <- Z3. apply L; [|lra]. apply generic_format_bpow. unfold FLT_exp. lia.
+    - apply Rle_trans with (h + 4); [lra|apply Rmax_r]. }
+  destruct E as (E & E1 & E2 & E3). apply Rle_trans with E; [now apply (ceilings r E h)|].
+  apply Rle_trans with (1 := E3). apply Rmax_case; [apply Rmax_l|].
+  destruct (Rle_lt_dec (h + 4) (two p)) as [A|A]; [apply Rle_trans with (1 := A), Rmax_l|].
+  apply Rle_trans with (2 := Rmax_r _ _). lra.
+Qed.
+End Ones.
+
+(* In float32 itself. *)
+Corollary single_positions_at_most h first parts (rnd := round radix2 (FLT_exp (-149) 24) ZnearestE) :
+  generic_format radix2 (FLT_exp (-149) 24) h -> h <= (1 + two (-8)) * (16 / 15 * first) ->
+  (forall y, In y parts -> y <= 1) -> fold_left (fun s y => rnd (s + y)) parts h <= Rmax (two 24) (9 / 8 * first).
+Proof.
+  intros G H Y. assert (P24 : Prec_gt_0 24) by reflexivity.
+  apply (positions_at_most (-149) 24 ltac:(lia)); try assumption.
+  - intros x y L. apply round_le; [typeclasses eauto..|exact L].
+  - intros k K. right. apply (tie_is_a_ceiling (-149) 24 ltac:(lia)). exact K.
+  - intros E F L. apply (large_is_a_ceiling (-149) 24 ltac:(lia)); [exact F|exact L|left; lra].
+Qed.
+
+(* In a format of 8 to 11 bits: rounded to float32 first. *)
+Corollary narrow_positions_at_most emin p h first parts (positive : Prec_gt_0 p) (fits : (8 <= p <= 11 /\ -149 <= emin <= 0)%Z)
+  (step := fun x => round radix2 (FLT_exp emin p) ZnearestE (round radix2 (FLT_exp (-149) 24) ZnearestE x)) :
+  generic_format radix2 (FLT_exp emin p) h -> h <= (1 + two (-8)) * (16 / 15 * first) ->
+  (forall y, In y parts -> y <= 1) -> fold_left (fun s y => step (s + y)) parts h <= Rmax (two p) (9 / 8 * first).
+Proof.
+  intros G H Y. assert (P24 : Prec_gt_0 24) by reflexivity.
+  assert (B : (2 ^ (p + 1) <= 2 ^ 12)%Z) by (apply Z.pow_le_mono_r; lia).
+  apply (positions_at_most emin p ltac:(lia)); try assumption.
+  - intros x y L. apply round_le; [typeclasses eauto..|]. apply round_le; [typeclasses eauto..|exact L].
+  - intros k K. unfold step. right. rewrite (round_generic _ _ ZnearestE (IZR (4 * k) + 1)).
+    + apply (tie_is_a_ceiling emin p ltac:(lia)). exact K.
+    + rewrite <- plus_IZR. apply generic_format_FLT. exists (Float radix2 (4 * k + 1) 0); [unfold F2R; simpl; lra| |simpl; lia].
+      cbn [Fnum]. change (radix2 ^ 24)%Z with (2 ^ 24)%Z. change (2 ^ 12)%Z with 4096%Z in B.
+      pose proof (Z.pow_nonneg 2 p ltac:(lia)). change (2 ^ 24)%Z with 16777216%Z. lia.
+  - intros E F L. apply (large_is_a_ceiling emin p ltac:(lia)); [exact F|exact L|].
+    assert (L8 : 512 <= E).
+    { apply Rle_trans with (2 := L). change 512 with (two 9). apply bpow_le. lia. }
+    set (s := round radix2 (FLT_exp (-149) 24) ZnearestE (E + 1)).
+    assert (R : Rabs (s - (E + 1)) <= / 2 * bpow radix2 (-24 + 1) * Rabs (E + 1)).
+    { unfold s. apply relative_error_N_FLT; [reflexivity|]. change (-149 + 24 - 1)%Z with (-126)%Z.
+      rewrite Rabs_pos_eq by lra. apply Rle_trans with 1; [change 1 with (bpow radix2 0); apply bpow_le; lia|lra]. }
+    rewrite (Rabs_pos_eq (E + 1)) in R by lra. apply Rabs_le_inv in R.
+    assert (D : bpow radix2 (-24 + 1) = / 8388608) by (simpl; lra). rewrite D in R.
+    assert (T : two (-11) <= two (- p)) by (apply bpow_le; lia). assert (T0 : two (-11) = / 2048) by (simpl; lra).
+    rewrite T0 in T. pose proof (Rmult_le_compat_l E _ _ ltac:(lra) T) as W.
+    destruct (Rle_lt_dec E 8388608); [left; lra|right; lra].
+Qed.

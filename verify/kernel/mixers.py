@@ -60,8 +60,15 @@ class Floats:
             raise Unproved(f"a count that outgrows {self.form.name} is read at an earlier position")
         if 2 * x.rounds > self.form.units:
             raise Unproved(f"a count that outgrows {self.form.name} is rounded {x.rounds} times")
-        most += self.form.excess * abs(self._line(x)[0]) * self.terms.atom_range(x.outgrown)[1]
+        most += abs(self._line(x)[0]) * self._excess(self.terms.atom_range(x.outgrown)[1])
         return most / (1 - Fraction(x.rounds, self.form.units))  # (1 + u)^n <= 1 / (1 - n u)
+
+    def _excess(self, count: Fraction) -> Fraction:
+        """How much more than its bound a count can be held as: a part of it, or as if every position counted
+        (Counts.single_positions_at_most, Counts.narrow_positions_at_most).
+        """
+        positions = max(Fraction(self.form.units), Fraction(9, 8) * self.terms.language.length)
+        return max(Fraction(0), min(self.form.excess * count, positions - count))
 
     def sum(self, place: str, parts: Terms_) -> Number:
         """Σ weight · number in any order (lemma of sums; Sums.sums_in_any_order): all terms are multiples of 2^e, the
