@@ -240,3 +240,28 @@ Proof.
     + lra.
 Qed.
 End Stops.
+
+(* What stops itself. Each step is what a counter rises by, b, and what is added, m: that is 0 unless the counter rises
+   and is below `stop` behind the step, and then at most f of the counter. *)
+Fixpoint counted (s : nat) (steps : list (nat * R)) : list (nat * nat * R) :=
+  match steps with [] => [] | (b, m) :: l => (s + b, b, m)%nat :: counted (s + b) l end.
+
+Lemma later_counts (f : nat -> R) s t stop : (forall n, 0 <= f n) -> (s <= t)%nat ->
+  sum (map f (seq t (stop - t))) <= sum (map f (seq s (stop - s))).
+Proof.
+  intros F L. apply sum_distinct; [exact F|apply seq_NoDup|]. intros n H. apply in_seq in H. apply in_seq. lia.
+Qed.
+
+Theorem stopped_by_a_count f stop s steps : (forall n, 0 <= f n) ->
+  (forall c b m, In (c, b, m) (counted s steps) -> m = 0 \/ (0 < b)%nat /\ (c < stop)%nat /\ Rabs m <= f c) ->
+  sum (map (fun x => Rabs (snd x)) steps) <= sum (map f (seq (S s) (stop - S s))).
+Proof.
+  intros F. revert s. induction steps as [|[b m] l IH]; intros s H; simpl.
+  - apply sum_nonneg. intros x Hx. apply in_map_iff in Hx as (n & <- & _). apply F.
+  - assert (T : sum (map (fun x => Rabs (snd x)) l) <= sum (map f (seq (S (s + b)) (stop - S (s + b))))).
+    { apply IH. intros c d n I. apply H. now right. }
+    destruct (H (s + b)%nat b m (or_introl eq_refl)) as [->|(B & L & M)].
+    + rewrite Rabs_R0. pose proof (later_counts f (S s) (S (s + b)) stop F ltac:(lia)). lra.
+    + pose proof (later_counts f (S s) (s + b) stop F ltac:(lia)) as Q.
+      replace (stop - (s + b))%nat with (S (stop - S (s + b))) in Q by lia. simpl in Q. lra.
+Qed.

@@ -6,6 +6,7 @@
     ["same", new atom, atom or null, how]                `rules.same`, of atoms of circuit.json; ["new"]: no other is;
                                                          "-" before the other atom: minus it
     ["total", sum, [[table, lag, weight], …], parts, [cost, heights, charged edges]]    `rules.total`
+    ["stops", sum, counter, number]                      `rules.stopping`
     ["answers", [state, …], [state, …]]                  `rules.answered`
     ["ballast", [lane, …]]                               `rules.ballast`
     ["occurrences", [cost, heights, charged edges]]       `rules.occurrences`
@@ -29,7 +30,7 @@ from typing import Any
 from verify.kernel.cases import Apart, Cases, Grid, Parts
 from verify.kernel.facts import Fact, Known, Ranged, closer
 from verify.kernel.floats import Unproved
-from verify.kernel.rules import ranged, same, total
+from verify.kernel.rules import ranged, same, stopping, total
 from verify.kernel.situations import Situations
 from verify.kernel.terms import Poly, Terms, short
 
@@ -122,6 +123,11 @@ def make_fact(terms: Terms, number: int, claim: Any, named: Callable[[], Mapping
         majorant = [(atom(terms, a), natural(lag, MOST_LAG), integer(w)) for a, lag, w in each]
         which, fall = atom(terms, name), potential_of(potential)
         return _known(terms.totals, which, total(terms, number, which, majorant, parts_of(terms, parts), fall))
+    if kind == "stops":
+        name, counter, stop = entries(rest, 3)
+        which = atom(terms, name)
+        fact = stopping(terms, number, which, atom(terms, counter), natural(stop, MOST_LAG))
+        return _known(terms.totals, which, fact)
     raise Unproved(f"{kind!r:.40} is no rule that this place needs")
 
 

@@ -63,7 +63,7 @@ class Floats:
         most += abs(self._line(x)[0]) * self._excess(self.terms.atom_range(x.outgrown)[1])
         return most / (1 - Fraction(x.rounds, self.form.units))  # (1 + u)^n <= 1 / (1 - n u)
 
-    def _excess(self, count: Fraction) -> Fraction:
+    def _excess(self, count: int) -> Fraction:
         """How much more than its bound a count can be held as: a part of it, or as if every position counted
         (Counts.single_positions_at_most, Counts.narrow_positions_at_most).
         """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from verify.kernel.cases import Apart, Cases, Grid, Parts
-from verify.kernel.exact import add, integers, multiply
+from verify.kernel.exact import add, fold, integers, multiply
 from verify.kernel.facts import Cell, Known, Ranged, Same
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
 from verify.kernel.language import Language
@@ -91,6 +91,26 @@ def total(
             raise Unproved("the majorant is less than what is summed, in some case")
     top = _most(terms, tuple(majorant), potential)
     return Ranged(claim, (Cell(0 if rising else -top, top, 0, 1),))
+
+
+def stopping(terms: Terms, claim: int, atom: int, counter: int, stop: int) -> Ranged:
+    """A running sum Σ_t m(t) of what stops itself, like the first writes of a key, is within [-T, T], or [0, T].
+
+    counter: the sum of some b >= 0. Check, in every case: m is 0 where b is, and where the counter is `stop` or more;
+    T adds up the most that |m| is at each smaller count, which is 1 at least where b is. Sound: where b is not 0 the
+    counter rises, so each count stands at one such position at most. Lemma of totals (Totals.stopped_by_a_count).
+    """
+    m, b = terms.atoms[atom].of, terms.atoms[counter].of
+    if {terms.atoms[atom].kind, terms.atoms[counter].kind} != {"sum"}:
+        raise Unproved("a sum that stops is no running sum, or is not counted by one")
+    grid = Grid(terms, [b, m, Poly({((counter, 0),): Fraction(1)})], [Parts(counter, 0, tuple(range(1, stop + 1)))])
+    (least, _), ends = grid.range(grid.spread(b)), grid.range(grid.spread(m))
+    least, lo, hi, count = np.broadcast_arrays(least, *ends, grid.ends[counter, 0][0])
+    size = np.where((count == 0) & (least > 0), 0, fold(np.maximum, (np.abs(lo), np.abs(hi))))
+    if (least < 0).any() or size[(least == 0) | (count >= stop)].any():
+        raise Unproved("what is summed does not stop")
+    top = sum(int(size[count == n].max()) for n in range(1, stop))
+    return Ranged(claim, (Cell(0 if (lo >= 0).all() else -top, top, 0, 1),))
 
 
 def _seen(terms: Terms, table: int, lag: int, weight: int) -> Poly:

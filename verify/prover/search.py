@@ -18,7 +18,7 @@ from verify.kernel.claims import cases_of
 from verify.kernel.facts import closer
 from verify.kernel.floats import FLOAT32, Format, Unproved, is_power
 from verify.kernel.machines import Machine
-from verify.kernel.rules import same
+from verify.kernel.rules import same, stopping
 from verify.kernel.situations import MOST_SITUATIONS, Situations
 from verify.kernel.terms import ZERO, Poly, Terms, short
 from verify.prover.potentials import Potential, number, potential, scaled, written
@@ -27,6 +27,7 @@ from verify.prover.samples import Samples
 
 Claim = list[Any]
 _MOST_CUTS, _MOST_VALUES, _MOST_CASES, _FEW, _MANY = 256, 64, 1 << 13, 4, 32
+_MOST_STOP = 64  # where what stops itself does so
 _MOST_FOLLOWED = 1 << 12  # numbers of a state of which each is a situation of its own
 _BUDGET = 1 << 24  # cases times terms, of all that one search looks at
 
@@ -371,8 +372,20 @@ class Search:
                 if best is None or most < best[0]:
                     row = [[short(terms.atoms[table].name), lag, sign * weight]]
                     best = most, ["total", short(terms.atoms[atom].name), row, self._written(parts), written(found)]
+        best = min([*([best] if best else []), *self._stops(atom)], key=lambda found: found[0], default=None)
         if best is not None and best[0] < terms.total(atom):
             yield best[1]
+
+    def _stops(self, atom: int) -> Iterator[tuple[Fraction, Claim]]:
+        """A relu that reads a counter is 0 from its own most on, if it falls by 1 at least."""
+        m, name = self.terms.atoms[atom].of, lambda a: short(self.terms.atoms[a].name)
+        stop = 1 + max((self.terms.atom_range(a)[1] for a, _ in self._bent(m, 0)), default=0)
+        for counter in {a for a, lag in self._states(m, 0, False) if not lag} if 1 < stop <= _MOST_STOP else ():
+            try:
+                found = stopping(self.terms, 0, atom, counter, stop)
+            except Unproved:
+                continue
+            yield Fraction(found.cells[0].hi), ["stops", name(atom), name(counter), stop]
 
     def _grid(self, polys: Sequence[Poly], parts: Sequence[Parts]) -> Grid:
         """The cases of a claim, where these are few."""

@@ -34,6 +34,13 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def firsts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recall of the first value: what a key has written stops what it writes."""
+    sizes = {"kappa": 1, "vocab": 2, "write": "first"}
+    return make(tmp_path_factory.mktemp("kernel") / "firsts", "mqar", "mamba2", **sizes)
+
+
+@pytest.fixture(scope="session")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The least edit distance: two words of at most one letter."""
     return make(tmp_path_factory.mktemp("kernel") / "words", "edit-distance", "mamba", length=1)

@@ -53,7 +53,7 @@ TARGETS = ("mamba", "mamba2")
 CASES = [(name, target) for name in NAMED for target in TARGETS]
 
 
-def make(directory: Path, name: str, target: str, dtype: str = "float32", **sizes: int) -> Path:
+def make(directory: Path, name: str, target: str, dtype: str = "float32", **sizes: int | str) -> Path:
     """One of these checkpoints in a new directory; sizes: others than those of the gate."""
     name, own = NAMED.get(name) or (name, GATE[name])
     construction = CONSTRUCTIONS[name](**own | sizes, arch=target, dtype=dtype)

@@ -16,6 +16,7 @@ NEEDED = {
     "cut": "keep",
     "total": "recall",
     "occurrences": "recall",
+    "stops": "firsts",
     "follow": "copies",
     "answers": "copies",
 }
