@@ -13,6 +13,7 @@ from verify.kernel import cases, exact
 from verify.kernel.certificate import prove
 from verify.kernel.circuit import Circuit
 from verify.kernel.claims import Ledger
+from verify.kernel.facts import Cell, Ranged
 from verify.kernel.files import read
 from verify.kernel.floats import FLOAT32, Unproved, decay
 from verify.kernel.language import Edge, Language, parse
@@ -80,15 +81,18 @@ def test_two_atoms_of_one_name_are_refused(recall, monkeypatch):
 
 
 def test_a_line_over_what_outgrows_float32_is_bounded_however_it_cancels(recall):
-    """A scan may take 2^30 for 32/15 of it: so 2^29 − that is up to 49/15 of 2^29 in size, and not 32/15. Adding the
-    line's two terms may round it by two parts of 2^24.
+    """A scan may take 2^30 for 9/8 of it, where that is every position: so 2^29 − that is up to 5/4 of 2^29 in size. Of
+    fewer it may take 32/15. Adding the line's two terms may round it by two parts of 2^24.
     """
     language = replace(read(recall).language, length=1 << 30)
     floats = Floats(Ledger(Terms(language), only_new))
     steps = floats.running_sum("here", Number(constant(1)))
     assert steps.outgrown is not None
     line = floats.sum("here", [(Fraction(-1), steps), (Fraction(1), Number(constant(1 << 29)))])
-    assert floats.size(line) == Fraction(49, 15) * (1 << 29) / (1 - Fraction(2, 1 << 24))
+    assert floats.size(line) == Fraction(5, 4) * (1 << 29) / (1 - Fraction(2, 1 << 24))
+    floats.terms.totals[steps.outgrown] = Ranged(1, (Cell(0, 1 << 28, 0, 1),))
+    most = (1 << 29) - 1 + Fraction(17, 15) * (1 << 28)  # it is 1 at least
+    assert floats.size(line) == most / (1 - Fraction(2, 1 << 24))
 
 
 def test_decays_that_float32_rounds_to_few_digits_are_bounded():
