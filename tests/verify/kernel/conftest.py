@@ -36,8 +36,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def firsts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Recall of the first value: what a key has written stops what it writes."""
-    sizes = {"kappa": 1, "vocab": 2, "write": "first"}
-    return make(tmp_path_factory.mktemp("kernel") / "firsts", "mqar", "mamba2", **sizes)
+    return make(tmp_path_factory.mktemp("kernel") / "firsts", "mqar-first-write", "mamba2")
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ NAMED: dict[str, tuple[str, dict]] = {
     "shortest-path": ("shortest-path", {"nodes": 3, "lengths": 1}),
     "mqar-last": ("mqar", {"kappa": 2, "vocab": 2, "write": "last"}),
     "mqar-first": ("in-context-recall", {"vocab": 4, "length": 8, "max_length": 16}),
+    "mqar-first-write": ("mqar", {"kappa": 1, "vocab": 2, "write": "first"}),
     "recall": ("recall", {"keys": 2, "values": 2, "pairs": 2}),
     "unique-induction": ("unique-induction", {"vocab": 3, "length": 5}),
     "token-selection": ("token-selection", {"size": 4, "values": 2, "length": 3}),
@@ -53,7 +54,7 @@ TARGETS = ("mamba", "mamba2")
 CASES = [(name, target) for name in NAMED for target in TARGETS]
 
 
-def make(directory: Path, name: str, target: str, dtype: str = "float32", **sizes: int | str) -> Path:
+def make(directory: Path, name: str, target: str, dtype: str = "float32", **sizes: int) -> Path:
     """One of these checkpoints in a new directory; sizes: others than those of the gate."""
     name, own = NAMED.get(name) or (name, GATE[name])
     construction = CONSTRUCTIONS[name](**own | sizes, arch=target, dtype=dtype)

@@ -115,6 +115,7 @@ OTHERS: dict[str, list[dict]] = {
     "shortest-path": [{"nodes": 2}, {"nodes": 4}, {"nodes": 0}, {"nodes": None}, {"lengths": 2}],
     "mqar-last": [{"write": "first"}, {"write": "alike"}, {"write": "sum"}, {"write": None}],
     "mqar-first": [{"write": "last"}, {"write": "sum"}],
+    "mqar-first-write": [{"write": "last"}, {"write": "alike"}, {"write": None}],
     "token-selection": [{"size": 3}, {"size": 5}, {"points": "signs"}, {"points": None}, {"size": 4.0}],
     "absolute-time": [{"horizon": 6}, {"name": "count-in-row"}],
     "count-in-row": [{"largest": 5}, {"name": "absolute-time"}],
