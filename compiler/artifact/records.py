@@ -133,14 +133,30 @@ def right_answers(guarantee: Mapping[str, Any], verification: Mapping[str, Any] 
     if answers == "tested":
         answers = f"all that were tested ({(verification or {}).get('queries', 0):,})"
     if answers == "random":
-        answers = "not all; some are wrong, at a rate that was measured"
+        answers = _most_answers(verification or {})
     return f"{answers}{where and f', {where}'}"
 
 
+def _most_answers(run: Mapping[str, Any]) -> str:
+    """What was measured of a promise for most answers that no proof makes one for all."""
+    if not run.get("queries"):
+        return "most, on average over codes; none was tested"
+    wrong = (run.get("failure") or {}).get("rate") or run.get("accuracy") != 1
+    return (
+        "not all; some are wrong, at a rate that was measured"
+        if wrong
+        else f"all that were tested ({run['queries']:,}); others may be wrong"
+    )
+
+
 def answers_word(guarantee: Mapping[str, Any], verification: Mapping[str, Any] | None) -> str:
-    """The same in the one word that JSON has. Manifests of earlier versions have "all" of tested answers as well."""
-    answers, run = guarantee["answers"], verification or {}
-    if answers == "tested" or (answers == "all" and not (guarantee["certificate"] or {}).get("holds")):
+    """The same in the one word that JSON has. Manifests of earlier versions have "all" of tested answers as well. Of
+    "random" ones all are right where the checkpoint's own proof says so.
+    """
+    answers, run, certificate = guarantee["answers"], verification or {}, guarantee["certificate"] or {}
+    if answers == "random" and certificate.get("holds") and (certificate.get("parts") or {}).get("task"):
+        return "all"
+    if answers == "tested" or (answers == "all" and not certificate.get("holds")):
         return tested_word(run.get("queries"), run.get("sequences"))
     return answers
 

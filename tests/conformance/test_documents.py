@@ -10,12 +10,13 @@ from torch import Tensor
 
 from conformance.cases import cases
 from conformance.cases.crossed import crossed_cases
+from conformance.causes import Seen, causes
 from conformance.faults.catalogue import FUNCTIONS
 from conformance.faults.catalogue import kernel as ours
 from conformance.judge import judged
-from conformance.kernel.kernel import Kernel
+from conformance.kernel.kernel import Kernel, piece
 from conformance.kernel.signature import kernel
-from conformance.loader import Case
+from conformance.loader import Case, ends_of_documents
 
 SCANS = ("selective_scan", "ssd")
 STATES = {"selective_scan": "initial_state", "ssd": "initial_states"}
@@ -46,6 +47,46 @@ def by_both(begins: Begins) -> Kernel:
         return y, last, torch.cat(states)
 
     return kernel(ssd)
+
+
+@pytest.mark.parametrize("op", SCANS)
+@pytest.mark.parametrize(
+    ("share", "named"), [(1, True), (2, False)], ids=["of the same mistake", "wrong in another way too"]
+)
+def test_a_mistake_is_named_where_it_gives_the_states_of_documents(op: str, share: int, named: bool) -> None:
+    """Groups that are tiled: what the last position of each document holds is told by the same equations."""
+    axis = 2 if op == "ssd" else 1
+
+    def tiled(groups: Tensor, readers: int) -> Tensor:
+        return groups.index_select(axis, torch.arange(readers) % groups.shape[axis])
+
+    def wrong(given: dict) -> tuple[Tensor, Tensor]:
+        readers = given["x"].shape[2] if op == "ssd" else given["u"].shape[1]
+        return FUNCTIONS[op](
+            **given | {name: tiled(given[name], readers) for name in ("B", "C") if given[name].dim() == 4}
+        )
+
+    def run(case: Case) -> dict[str, Tensor]:
+        known = ("dt_softplus", "delta_softplus", "dt_limit")
+        given = {**case.inputs, **{k: v for k, v in case.options.items() if k in known}}
+        given |= {"chunk_size": 16} if op == "ssd" else {}
+        y, last = wrong(given)
+        alone = {name: m for name, m in given.items() if name != "seq_idx"}
+        states, start = [], 0
+        for stop in ends_of_documents(case.inputs["seq_idx"][0]):
+            part = {k: piece(op, k, m, start, stop) if isinstance(m, Tensor) else m for k, m in alone.items()}
+            states.append(share * wrong(part)[1])
+            alone.pop(STATES[op], None)
+            start = stop
+        return {"y": y, "last_state": last, "document_states": torch.cat(states)}
+
+    several = lambda case: case.inputs["B"].dim() == 4 and case.inputs["B"].shape[axis] > 1
+    of_one_row = [c for c in crossed_cases(op) if {"document_states", "last_state"} <= c.expected.keys()]
+    asked = [case for case in of_one_row if several(case) and not case.tolerance and "cuts" not in case.options]
+    seen = [Seen(case, run(case), 0) for case in asked[:6]]
+    seen = [each for each in seen if each.case.wrong("y", each.results["y"]).any()]
+    assert len(seen) > 2
+    assert causes(seen, [])[0].startswith("groups are tiled") == named
 
 
 def after_a_state() -> list[Case]:

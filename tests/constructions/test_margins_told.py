@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from compiler.artifact.records import answers_word
 from constructions.command.cli import app
 
 KEYS = ("mqar", "--kappa", "4", "--vocab", "8", "--arch", "mamba2", "--samples", "40", "--no-certify")
@@ -39,3 +40,29 @@ def test_of_key_codes_it_is_said_that_some_answers_are_wrong(told):
     card = (told["codes"][2] / "README.md").read_text("utf-8")
     said = "answers right: not all; some are wrong, at a rate that was measured"
     assert said in told["codes"][0] and said.capitalize() in card and said not in told["one-hot"][0]
+
+
+LONG = ("mqar", "--kappa", "4", "--vocab", "8", "--arch", "mamba2", "--guarantee", "random", "--key-code", "64")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ((), "answers right: all "),
+        (("--no-certify",), "answers right: all that were tested (160); others may be wrong"),
+    ],
+)
+def test_of_key_codes_that_err_nowhere_no_answer_is_called_wrong(more, said, tmp_path):
+    """Codes this long are proved to answer right. Without a proof it is said what was tested."""
+    found = CliRunner().invoke(app, [*LONG, *more, "--samples", "40", "--out", str(tmp_path / "model")])
+    assert found.exit_code == 0 and said in " ".join(found.stdout.split()).replace("domain:", " domain:")
+    card = " ".join((tmp_path / "model" / "README.md").read_text("utf-8").split())
+    assert said.strip().capitalize() in card and "some are wrong" not in card + found.stdout
+
+
+def test_the_word_for_programs_is_all_where_all_is_proved():
+    parts = {"arithmetic": True, "meaning": True, "specials": True}
+    told = lambda holds, task: {"answers": "random", "certificate": {"holds": holds, "parts": parts | {"task": task}}}
+    assert answers_word(told(True, True), None) == "all"
+    for guarantee in (told(False, True), told(True, False), {"answers": "random", "certificate": None}):
+        assert answers_word(guarantee, None) == "random"
