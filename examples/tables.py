@@ -39,8 +39,9 @@ SAMPLES = 16
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence]) -> str:
-    """A table in Markdown."""
+    """A table in Markdown, where a bar would begin another cell, within `code` too."""
     lines = [header, ["---"] * len(header), *([str(cell) for cell in row] for row in rows)]
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -243,6 +243,21 @@ def test_every_table_of_the_docs_is_made_by_a_script_that_a_test_runs():
                 assert (named and named[1] in tested) or scripted or words or of_a_test, (page.name, line)
 
 
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name
+)
+def test_every_row_of_a_table_has_a_cell_for_each_column(page):
+    """A bar that is not escaped begins a cell, within `code` too: with one too many in its header a table is none."""
+    text = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), page.read_text("utf-8"), flags=re.M | re.S)
+    lines = text.splitlines()
+    cells = lambda line: len(re.findall(r"(?<!\\)\|", line))
+    for i, line in enumerate(lines):
+        if re.fullmatch(r"\|[ |:-]*-[ |:-]*\|", line):
+            rows = itertools.takewhile(lambda row: row.startswith("|"), lines[i + 1 :])
+            for row in (lines[i - 1], *rows):
+                assert cells(row) == cells(line) or row.strip("| ") == "", row
+
+
 def test_sizes_of_induction_heads_in_the_docs(monkeypatch):
     """Accuracy is measured elsewhere (test_induction_heads); the sizes are compiled again."""
     tables = example("tables")
