@@ -219,9 +219,9 @@ TRUTHS = (
         Kind.FAILS,
         EXPRESSIVITY,
         "Section 4.2, last paragraph",
-        "Learnable PE and gating do not mitigate the logarithmic increase in depth, “because the expressible degree "
-        "within each block remains unchanged”.",
-        "A multiplicative gate raises the degree of a layer from 3 to 4.",
+        "“Incorporating auxiliary components into the Transformer, such as learnable PE and gating”, does not mitigate "
+        "the logarithmic increase in depth, “because the expressible degree within each block remains unchanged”.",
+        "A multiplicative gate raises the degree of a layer of attention from 3 to 4.",
         "The increase stays logarithmic, to the base 4 and not 3.",
         gates_multiply,
     ),
