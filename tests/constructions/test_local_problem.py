@@ -46,6 +46,13 @@ def most_carried(houses: tuple[int, ...]) -> int:
     return max(sum(coins for coins, one in zip(houses, choice) if one) for choice in allowed)
 
 
+@pytest.mark.parametrize(("arch", "proved"), [("mamba", True), ("mamba2", False)])
+def test_weights_with_a_maximum_are_proved_only_on_mamba(arch: str, proved: bool):
+    """As docs/dp.md says of this problem: on Mamba-2 they are only tested."""
+    found, said = proof_of(build(OwnLocalOnLetters(named_on_the_page("LOOT"), arch=arch)))
+    assert found["parts"]["meaning"] == proved and said.startswith("proved" if proved else "only tested"), said
+
+
 @pytest.mark.parametrize("arch", ["mamba", "mamba2"])
 def test_an_m_local_problem_that_reads_its_input(arch: str):
     """Every word of up to 4 letters on the real modules, against all choices."""
