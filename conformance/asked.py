@@ -92,7 +92,8 @@ def never_asked(
     others = [option for option in others if option in known - met and _has_arguments(kernel, option)]
     said = dict.fromkeys(words for option in others if (words := _in_words(option, some_strided)))
     of_states = [words for words in _states_of_steps(kernel, there) if words not in {*_states_of_steps(kernel, ran)}]
-    return (*of_arguments, *of_states, *said, *_unasked_sizes(kernel, there, ran), *_unasked_defaults(kernel, ran))
+    of_sizes = (*_unasked_sizes(kernel, there, ran), *_unasked_defaults(kernel, ran))
+    return tuple(dict.fromkeys([*of_arguments, *of_states, *said, *of_sizes]))  # an option may be an argument too
 
 
 def _unasked_sizes(kernel: Kernel, there: Sequence[Case], ran: Sequence[Case]) -> Iterator[str]:
